@@ -1,0 +1,43 @@
+// swift-tools-version: 6.2
+// The targets are the architecture: a pure core, one module for each C library, stages that meet in
+// topics only, and one executable where real logs meet stages. `make build` adds the release flags.
+import PackageDescription
+
+/// What every Swift target of ours is compiled with.
+let strict: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+}
+
+func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .testTarget(
+        name: name + "Tests", dependencies: [.byName(name: name)] + dependencies,
+        swiftSettings: strict)
+}
+
+let package = Package(
+    name: "adbrake",
+    targets: [
+        // The pure core.
+        module("BrakeModel"),
+
+        // C libraries, each behind one module.
+
+        // Bytes, logs, and the doors to the network.
+        module("EventLog", ["BrakeModel"]),
+
+        // The stages.
+
+        // The executable, where real logs meet stages.
+
+        // Tests.
+    ],
+    cxxLanguageStandard: .cxx17
+)

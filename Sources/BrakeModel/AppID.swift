@@ -1,0 +1,38 @@
+// The identity of an app: the key of every topic.
+
+/// An app's id: 1 to 64 characters of `A-Z a-z 0-9 . _ -`. Ordered by its bytes.
+public struct AppID: Hashable, Comparable, Sendable, CustomStringConvertible {
+    /// The most bytes an id may have.
+    public static let bytesMax = 64
+
+    /// The id itself.
+    public let text: String
+
+    /// Makes an id from text, nil if it is empty, too long, or has another character.
+    public init?(_ text: some StringProtocol) {
+        guard AppID.isValid(text.utf8) else { return nil }
+        self.text = String(text)
+    }
+
+    /// Whether these bytes are an id. O(length).
+    public static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
+        (1...bytesMax).contains(bytes.count) && bytes.allSatisfy(isAllowed)
+    }
+
+    @inlinable
+    package static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "_"),
+            UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+
+    public var description: String { text }
+
+    public static func < (one: AppID, other: AppID) -> Bool {
+        one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
+    }
+}

@@ -1,0 +1,87 @@
+// The log as an idea: streams, tables, and the atomic commit of outputs with input positions.
+
+/// A log of topics. All methods may be called from any thread; they block, so not from tasks.
+package protocol EventLog: Sendable {
+    /// P, the number of partitions of partitioned topics; fixed for the life of the log.
+    var partitions: Int { get }
+
+    /// For people: `sqlite:adbrake.db`.
+    var place: String { get }
+
+    /// Appends records and returns once the log has them all and would keep them through a
+    /// crash; on a fault none or some may have been appended. The log sets append times.
+    func append(_ records: [OutgoingRecord]) throws(LogFault)
+
+    /// The first offset still there and the offset that the next record will have.
+    func bounds(of place: TopicPartition) throws(LogFault) -> Range<Int64>
+
+    /// A reader of these partitions from these offsets; reads committed records only.
+    func makeReader(from positions: [TopicPartition: Int64]) throws(LogFault) -> any LogReader
+
+    /// Joins the group of evaluators as one of its members; lanes of a process differ in number.
+    func makeWorker(lane: Int) throws(LogFault) -> any LogWorker
+}
+
+/// Follows partitions on behalf of one thread.
+package protocol LogReader: AnyObject {
+    /// Where it will read next, for each of its partitions.
+    var positions: [TopicPartition: Int64] { get }
+
+    /// Refills the batch with records, each partition in order of offset, at most as many bytes as
+    /// the batch allows; waits up to the time given when there are none.
+    ///
+    /// Faults: an offset that is no longer there stops, it is never skipped.
+    func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome
+
+    /// Releases what it holds; no other call may follow.
+    func close()
+}
+
+/// What a poll has shown.
+package struct PollOutcome: Sendable {
+    /// The partitions in which nothing waited beyond this batch, when the log was asked.
+    package var ended: Set<TopicPartition>
+    /// A wall clock time, ms since 1970, taken before the log was asked: what was appended to the
+    /// ended partitions before it is in this batch or was in an earlier one.
+    package var asOf: Int64
+
+    package init(ended: Set<TopicPartition>, asOf: Int64) {
+        self.ended = ended
+        self.asOf = asOf
+    }
+}
+
+/// One member of the group of evaluators: reads the inputs of the partitions assigned to it and
+/// commits epochs. One thread owns it.
+package protocol LogWorker: AnyObject {
+    /// Rises with every member that takes over; part of every epoch record.
+    var generation: Int64 { get }
+
+    /// Waits for changes of the assignment; to be called between epochs only.
+    func pollAssignment(waitMilliseconds: Int) throws(LogFault) -> AssignmentChange?
+
+    /// The committed input positions of a partition group; an input never committed is absent.
+    func committedPositions(partition: Int) throws(LogFault) -> [TopicPartition: Int64]
+
+    /// Starts reading a restored partition group at these positions.
+    func start(partition: Int, at positions: [TopicPartition: Int64]) throws(LogFault)
+
+    /// As `LogReader.poll`, over the inputs of all started partitions.
+    func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome
+
+    /// Commits outputs with input positions: all of it or nothing, and only while the partitions are
+    /// still this member's. Returns the offset after the last record of each output partition.
+    /// Thrown with remedy `retry`: call again with the same arguments.
+    func commit(
+        _ outputs: [OutgoingRecord], positions: [TopicPartition: Int64]
+    ) throws(LogFault) -> [TopicPartition: Int64]
+
+    /// Leaves the group and releases what it holds; no other call may follow.
+    func close()
+}
+
+/// Partition groups given or taken.
+package enum AssignmentChange: Sendable, Equatable {
+    case assigned([Int])
+    case revoked([Int])
+}
