@@ -1,0 +1,115 @@
+// Where a poll puts records: one batch, refilled again and again, so that reading allocates nothing
+// per record. Logs that copy use its arena, logs that lend their own memory hand in a release.
+
+/// Records read from a log, with their bytes. One thread owns it: the one that polls.
+///
+/// Every value is followed by at least `padding` readable bytes, since the JSON parser reads beyond
+/// the end; what they hold is of no account.
+@safe
+package final class LogBatch {
+    /// How many bytes behind each value may be read.
+    package static let padding = 64
+    /// The usual limit of a batch.
+    package static let defaultBytesMax = 4 << 20
+    /// What a record counts besides its bytes, so that empty ones have a limit too.
+    static let recordOverhead = 64
+
+    /// In the order in which the log gave them: each partition by offset.
+    package private(set) var records: ContiguousArray<LogRecord> = []
+
+    /// The most bytes it takes, overhead of records included; one record alone may be larger.
+    package let bytesMax: Int
+
+    /// The bytes it holds now, overhead of records included.
+    package private(set) var bytes = 0
+
+    private var arena: UnsafeMutableRawBufferPointer
+    private var arenaUsed = 0
+    private var releases: [() -> Void] = []
+
+    package init(bytesMax: Int = LogBatch.defaultBytesMax) {
+        precondition(bytesMax > 0, "a batch has room for something")
+        self.bytesMax = bytesMax
+        unsafe arena = LogBatch.allocateArena(bytesMax)
+    }
+
+    deinit {
+        for release in releases { release() }
+        unsafe arena.deallocate()
+    }
+
+    package var isEmpty: Bool { records.isEmpty }
+
+    /// Whether a record of so many bytes can be added. The first one always can.
+    package func hasRoom(forBytes count: Int) -> Bool {
+        records.isEmpty || bytes + count + LogBatch.recordOverhead <= bytesMax
+    }
+
+    /// Adds a record and copies its bytes; false, and nothing done, when it has no room.
+    package func append(
+        _ topic: Topic, partition: Int, offset: Int64, append: Int64,
+        key: UnsafeRawBufferPointer?, value: UnsafeRawBufferPointer?
+    ) -> Bool {
+        let count = unsafe (key?.count ?? 0) + (value?.count ?? 0)
+        guard hasRoom(forBytes: count) else { return false }
+        if unsafe arenaUsed + count + LogBatch.padding > arena.count {
+            // Only the first record can be larger than the arena: nothing points into it yet.
+            precondition(arenaUsed == 0, "the limit of bytes is above that of the arena")
+            unsafe arena.deallocate()
+            unsafe arena = LogBatch.allocateArena(count)
+        }
+        let record = unsafe LogRecord(
+            topic: topic, partition: partition, offset: offset, append: append,
+            key: key.map { unsafe copy($0) }, value: value.map { unsafe copy($0) })
+        hold(record, bytes: count)
+        return true
+    }
+
+    /// Adds a record whose bytes live elsewhere, followed by `padding` readable bytes, until
+    /// `onReset`'s closure releases them; false, and nothing done, when it has no room.
+    package func append(lent record: LogRecord) -> Bool {
+        let count = unsafe (record.key?.count ?? 0) + (record.value?.count ?? 0)
+        guard hasRoom(forBytes: count) else { return false }
+        hold(record, bytes: count)
+        return true
+    }
+
+    /// Keeps what releases lent bytes, to be run at the next `reset` or at the end of the batch.
+    package func onReset(_ release: @escaping () -> Void) {
+        releases.append(release)
+    }
+
+    /// Empties it and keeps its memory; the bytes of all its records are gone after this.
+    package func reset() {
+        records.removeAll(keepingCapacity: true)
+        bytes = 0
+        arenaUsed = 0
+        for release in releases { release() }
+        releases.removeAll(keepingCapacity: true)
+        if unsafe arena.count > bytesMax + LogBatch.padding {
+            unsafe arena.deallocate()
+            unsafe arena = LogBatch.allocateArena(bytesMax)
+        }
+    }
+
+    private func hold(_ record: LogRecord, bytes count: Int) {
+        records.append(record)
+        bytes += count + LogBatch.recordOverhead
+    }
+
+    private func copy(_ source: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        let target = unsafe UnsafeMutableRawBufferPointer(
+            rebasing: arena[arenaUsed..<(arenaUsed + source.count)])
+        unsafe target.copyMemory(from: source)
+        arenaUsed += source.count
+        return UnsafeRawBufferPointer(target)
+    }
+
+    private static func allocateArena(_ count: Int) -> UnsafeMutableRawBufferPointer {
+        let arena = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: count + padding, alignment: 64)
+        // The padding is read, though never used: it shall not be somebody else's old bytes.
+        unsafe arena.initializeMemory(as: UInt8.self, repeating: 0)
+        return unsafe arena
+    }
+}
