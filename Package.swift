@@ -27,6 +27,7 @@ let package = Package(
     targets: [
         // The pure core.
         module("BrakeModel"),
+        module("BrakeEngine", ["BrakeModel"]),
 
         // C libraries, each behind one module.
 
