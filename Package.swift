@@ -33,12 +33,14 @@ let package = Package(
 
         // Bytes, logs, and the doors to the network.
         module("EventLog", ["BrakeModel"]),
+        module("Runtime"),
 
         // The stages.
 
         // The executable, where real logs meet stages.
 
         // Tests.
+        tests(of: "Runtime"),
     ],
     cxxLanguageStandard: .cxx17
 )
