@@ -40,9 +40,10 @@ package final class LogBatch {
 
     package var isEmpty: Bool { records.isEmpty }
 
-    /// Whether a record of so many bytes can be added. The first one always can.
-    package func hasRoom(forBytes count: Int) -> Bool {
-        records.isEmpty || bytes + count + LogBatch.recordOverhead <= bytesMax
+    /// Whether a record of so many bytes can be added without exceeding the limit. The first one
+    /// always can.
+    package func hasRoom(forBytes count: Int, upTo limit: Int) -> Bool {
+        records.isEmpty || bytes + count + LogBatch.recordOverhead <= limit
     }
 
     /// Adds a record and copies its bytes; false, and nothing done, when it has no room.
@@ -51,7 +52,7 @@ package final class LogBatch {
         key: UnsafeRawBufferPointer?, value: UnsafeRawBufferPointer?
     ) -> Bool {
         let count = unsafe (key?.count ?? 0) + (value?.count ?? 0)
-        guard hasRoom(forBytes: count) else { return false }
+        guard hasRoom(forBytes: count, upTo: bytesMax) else { return false }
         if unsafe arenaUsed + count + LogBatch.padding > arena.count {
             // Only the first record can be larger than the arena: nothing points into it yet.
             precondition(arenaUsed == 0, "the limit of bytes is above that of the arena")
@@ -69,7 +70,7 @@ package final class LogBatch {
     /// `onReset`'s closure releases them; false, and nothing done, when it has no room.
     package func append(lent record: LogRecord) -> Bool {
         let count = unsafe (record.key?.count ?? 0) + (record.value?.count ?? 0)
-        guard hasRoom(forBytes: count) else { return false }
+        guard hasRoom(forBytes: count, upTo: bytesMax) else { return false }
         hold(record, bytes: count)
         return true
     }

@@ -2,6 +2,9 @@
 
 /// A record to be appended.
 package struct OutgoingRecord: Sendable {
+    /// The most bytes of key and value together, well below what Kafka's brokers take by default.
+    package static let bytesMax = 1_000_000
+
     package var topic: Topic
     package var partition: Int
     package var key: [UInt8]?
@@ -13,6 +16,21 @@ package struct OutgoingRecord: Sendable {
         self.partition = partition
         self.key = key
         self.value = value
+    }
+
+    /// The bytes of key and value together.
+    package var bytes: Int { (key?.count ?? 0) + (value?.count ?? 0) }
+
+    /// Where it goes.
+    package var place: TopicPartition { TopicPartition(topic, partition) }
+
+    /// Traps on what no log can take: a bug of whoever made the record.
+    package func checkFit(partitions: Int) {
+        precondition(
+            (0..<(topic.isPartitioned ? partitions : 1)).contains(partition),
+            "\(topic.name) has no partition \(partition)")
+        precondition(topic.kind != .table || key != nil, "a record of a table has a key")
+        precondition(bytes <= OutgoingRecord.bytesMax, "a record has at most 1 MB")
     }
 }
 
