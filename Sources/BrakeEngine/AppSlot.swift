@@ -1,0 +1,64 @@
+// What the evaluator keeps of each app in one place: 128 bytes, two cache lines.
+
+import BrakeModel
+
+/// What is counted of an app. Each has a row of panes, once there is something to count.
+enum Metric: Int, CaseIterable {
+    /// Once per session id, whether from a start or from a crash without one.
+    case sessions
+    case alive
+    case impressions
+    case softErrors
+    case adFailures
+    case signals
+    /// Fatal crashes, once per event id, at the crash.
+    case crashes
+    /// Sessions that crashed, at the session's time.
+    case crashedSessions
+    /// Sessions that crashed, at the crash.
+    case crashingSessions
+    /// The part of `sessions` that came from a crash without a start.
+    case orphanSessions
+    /// Foreground starts that were repeats.
+    case repeatedStarts
+    /// Fatal crashes that were repeats.
+    case repeatedCrashes
+
+    static let count = 12
+}
+
+/// An app. Counts are rows in the pool; what is rare lives in tables beside it.
+struct AppSlot: BitwiseCopyable {
+    static let notDue = Int64.max
+    static let noDevices = UInt32.max
+
+    var appHash: UInt64 = 0
+    /// The tick at which the calendar will look at it, or `notDue`.
+    var due = AppSlot.notDue
+    var rows = InlineArray<12, RowReference>(repeating: .none)
+    var nameOffset: UInt32 = 0
+    /// The newest second of its windows.
+    var headSecond: UInt32 = 0
+    var revision: UInt32 = 0
+    /// The place of its crashed devices.
+    var devices = AppSlot.noDevices
+    var brake = BrakeState()
+    var nameLength: UInt8 = 0
+    /// The place of its policy.
+    var policy: UInt8 = 0
+    /// Whether something has been counted since its last look that may change its state.
+    var isTouched = false
+
+    @inline(__always)
+    subscript(metric: Metric) -> RowReference {
+        get { rows[metric.rawValue] }
+        set { rows[metric.rawValue] = newValue }
+    }
+
+    /// Whether nothing bad is in any of its windows.
+    @inline(__always)
+    var isClean: Bool {
+        self[.crashes].isNone && self[.crashedSessions].isNone && self[.crashingSessions].isNone
+            && self[.repeatedCrashes].isNone
+    }
+}

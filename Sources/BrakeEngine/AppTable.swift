@@ -1,0 +1,98 @@
+// Apps by id: each is interned once to a dense slot.
+
+import BrakeModel
+
+/// Interns app ids. Slots are never given back: a known app keeps its revision for ever.
+struct AppTable: ~Copyable {
+    /// The most apps it takes.
+    let appsMax: Int
+    var slots = Slab(blank: AppSlot())
+    /// The ids, one after the other.
+    private var names: ContiguousArray<UInt8> = []
+    /// Open addressing with linear probing, at most half full: the hash's upper half, then the
+    /// slot plus one; 0 is vacant.
+    private var index: ContiguousArray<UInt64>
+
+    init(appsMax: Int) {
+        precondition(appsMax > 0 && appsMax < 1 << 30)
+        self.appsMax = appsMax
+        index = .init(repeating: 0, count: 1 << 8)
+    }
+
+    var count: Int { Int(slots.end) }
+
+    /// The slot of an app, nil for one that is not known. O(1).
+    @inline(__always)
+    func find(_ event: Event, in batch: EventBatch) -> UInt32? {
+        let mask = index.count &- 1
+        var place = Int(truncatingIfNeeded: event.appHash) & mask
+        while index[place] != 0 {
+            let entry = index[place]
+            let slot = UInt32(truncatingIfNeeded: entry) &- 1
+            if entry &>> 32 == event.appHash &>> 32, isApp(slot, event, in: batch) { return slot }
+            place = (place &+ 1) & mask
+        }
+        return nil
+    }
+
+    /// The slot that the app most likely has, for looking ahead: its id has not been compared.
+    @inline(__always)
+    func guess(_ hash: UInt64) -> UInt32? {
+        let entry = index[Int(truncatingIfNeeded: hash) & (index.count &- 1)]
+        return entry &>> 32 == hash &>> 32 && entry != 0
+            ? UInt32(truncatingIfNeeded: entry) &- 1 : nil
+    }
+
+    /// Makes a slot for a new app, nil when there are as many as there may be.
+    mutating func insert(_ event: Event, in batch: EventBatch) -> UInt32? {
+        let first = Int(event.nameOffset)
+        return insert(hash: event.appHash, name: batch.names[first..<first + Int(event.nameLength)])
+    }
+
+    mutating func insert(hash: UInt64, name: some Collection<UInt8>) -> UInt32? {
+        guard count < appsMax else { return nil }
+        if 2 * (count + 1) > index.count { grow() }
+        let slot = slots.allocate()
+        slots[slot].appHash = hash
+        slots[slot].nameOffset = UInt32(names.count)
+        slots[slot].nameLength = UInt8(name.count)
+        names.append(contentsOf: name)
+        link(slot, hash: hash)
+        return slot
+    }
+
+    /// The id of a slot's app.
+    func name(of slot: UInt32) -> AppID {
+        let first = Int(slots[slot].nameOffset)
+        let bytes = names[first..<first + Int(slots[slot].nameLength)]
+        guard let app = AppID(String(decoding: bytes, as: UTF8.self)) else {
+            preconditionFailure("only valid ids are decoded into events")
+        }
+        return app
+    }
+
+    @inline(__always)
+    private func isApp(_ slot: UInt32, _ event: Event, in batch: EventBatch) -> Bool {
+        let known = slots[slot]
+        guard known.appHash == event.appHash, known.nameLength == event.nameLength else {
+            return false
+        }
+        let mine = Int(known.nameOffset)
+        let theirs = Int(event.nameOffset)
+        for distance in 0..<Int(known.nameLength)
+        where names[mine &+ distance] != batch.names[theirs &+ distance] { return false }
+        return true
+    }
+
+    private mutating func link(_ slot: UInt32, hash: UInt64) {
+        let mask = index.count - 1
+        var place = Int(truncatingIfNeeded: hash) & mask
+        while index[place] != 0 { place = (place + 1) & mask }
+        index[place] = (hash >> 32) << 32 | UInt64(slot + 1)
+    }
+
+    private mutating func grow() {
+        index = .init(repeating: 0, count: 2 * index.count)
+        for slot in 0..<slots.end { link(slot, hash: slots[slot].appHash) }
+    }
+}

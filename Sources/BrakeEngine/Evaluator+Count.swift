@@ -1,0 +1,182 @@
+// How an event enters the counts.
+
+import BrakeModel
+
+extension Evaluator {
+    /// Marks off what is remembered of crash events from what is remembered of crashed sessions.
+    private static let crashedSessionSalt: UInt64 = 0x9e37_79b9_7f4a_7c15
+
+    /// The newest second of windows at a clock, as stored.
+    @inline(__always)
+    func headSecond(at time: Int64) -> UInt32 {
+        UInt32(clamping: min(Panes.second(ofMilliseconds: time), Panes.secondMax))
+    }
+
+    @inline(__always)
+    mutating func count(_ event: Event, in slot: UInt32) {
+        slide(slot, to: headSecond(at: clock))
+        let time = EventTime(at: event.at, sent: event.sent, append: event.append)
+        note(event, time)
+        let second = Panes.second(ofMilliseconds: time.time)
+        switch event.meaning {
+        case .nothing: break
+        case .start: countStart(event, at: second, in: slot)
+        case .alive:
+            add(.alive, at: second, in: slot)
+            if traits[Int(apps.slots[slot].policy)].watchesAlive { touchIfWatched(slot) }
+        case .crash: countCrash(event, at: time, in: slot)
+        case .softError: add(.softErrors, at: second, in: slot)
+        case .signal:
+            add(.softErrors, at: second, in: slot)
+            add(.signals, at: second, in: slot)
+        case .impression: add(.impressions, at: second, in: slot)
+        case .adFailure: add(.adFailures, at: second, in: slot)
+        }
+        // Its rows must be given back some time, even if nothing else asks for a look.
+        if apps.slots[slot].due == AppSlot.notDue, !apps.slots[slot].isTouched {
+            schedule(slot, at: releaseTick(slot))
+        }
+    }
+
+    private mutating func note(_ event: Event, _ time: EventTime) {
+        tallies.events += 1
+        tallies.convertedTimes += Int64(event.convertedTimes)
+        if time.isShifted { tallies.shifted += 1 }
+        if time.isFuture { tallies.future += 1 }
+        if isExpired(time.time) { tallies.expired += 1 }
+        checksum &+= StableHash.combine(
+            event.appHash ^ UInt64(event.meaning.rawValue),
+            UInt64(bitPattern: time.time) ^ event.idHash ^ event.sessionHash)
+    }
+
+    /// Whether a time is before the longest window at the clock.
+    private func isExpired(_ time: Int64) -> Bool {
+        let newest = (Panes.second(ofMilliseconds: clock - 1)) / 60
+        return Panes.second(ofMilliseconds: time) < (newest - Int64(Panes.perWindow) + 1) * 60
+    }
+
+    private mutating func countStart(_ event: Event, at second: Int64, in slot: UInt32) {
+        let isNew =
+            event.sessionHash == 0
+            || seenSessions.insert(
+                StableHash.combine(event.appHash, event.sessionHash), append: event.append,
+                clock: clock)
+        if isNew {
+            add(.sessions, at: second, in: slot)
+        } else {
+            tallies.repeats += 1
+            add(.repeatedStarts, at: second, in: slot)
+        }
+        touchIfWatched(slot)
+    }
+
+    private mutating func countCrash(_ event: Event, at time: EventTime, in slot: UInt32) {
+        let second = Panes.second(ofMilliseconds: time.time)
+        touch(slot)
+        if event.idHash != 0,
+            !seenCrashes.insert(
+                StableHash.combine(event.appHash, event.idHash), append: event.append, clock: clock)
+        {
+            tallies.repeats += 1
+            add(.repeatedCrashes, at: second, in: slot)
+            return
+        }
+        add(.crashes, at: second, in: slot)
+        if event.deviceHash != 0 { addDevice(event.deviceHash, at: second, in: slot) }
+        let sessionSecond = Panes.second(ofMilliseconds: sessionTime(of: event, crashedAt: time))
+        var isNewlyCrashed = true
+        if event.sessionHash != 0 {
+            let session = StableHash.combine(event.appHash, event.sessionHash)
+            if seenSessions.insert(session, append: event.append, clock: clock) {
+                add(.sessions, at: sessionSecond, in: slot)
+                add(.orphanSessions, at: sessionSecond, in: slot)
+            }
+            isNewlyCrashed = seenCrashes.insert(
+                session ^ Self.crashedSessionSalt, append: event.append, clock: clock)
+        }
+        if isNewlyCrashed {
+            add(.crashedSessions, at: sessionSecond, in: slot)
+            add(.crashingSessions, at: second, in: slot)
+        }
+    }
+
+    /// When the crashed session began: as the device says, if it can be so, else at the crash.
+    private func sessionTime(of event: Event, crashedAt crash: EventTime) -> Int64 {
+        guard event.sessionAt != Event.noTime else { return crash.time }
+        let time = event.sessionAt + EventTime.drift(sent: event.sent, append: event.append)
+        return min(time, crash.time)
+    }
+
+    private mutating func addDevice(_ device: UInt64, at second: Int64, in slot: UInt32) {
+        // Without a row the crash lies before every window.
+        guard let second = UInt32(exactly: second), !apps.slots[slot][.crashes].isNone else {
+            return
+        }
+        if apps.slots[slot].devices == AppSlot.noDevices {
+            if let free = freeDevices.popLast() {
+                apps.slots[slot].devices = free
+            } else {
+                apps.slots[slot].devices = UInt32(devices.count)
+                devices.append(CrashedDevices())
+            }
+        }
+        devices[Int(apps.slots[slot].devices)].insert(device, at: second)
+    }
+
+    /// Adds one to a metric in every window that reaches this second.
+    @inline(__always)
+    private mutating func add(_ metric: Metric, at second: Int64, in slot: UInt32) {
+        let head = apps.slots[slot].headSecond
+        guard let second = UInt32(exactly: second),
+            head / 60 &- second / 60 < UInt32(Panes.perWindow)
+        else { return }
+        if !rows.add(to: &apps.slots[slot].rows[metric.rawValue], at: second, head: head) {
+            tallies.saturated += 1
+        }
+    }
+
+    /// Moves an app's windows to a second.
+    @inline(__always)
+    mutating func slide(_ slot: UInt32, to second: UInt32) {
+        let head = apps.slots[slot].headSecond
+        guard second > head else { return }
+        for metric in 0..<Metric.count where !apps.slots[slot].rows[metric].isNone {
+            rows.slide(&apps.slots[slot].rows[metric], from: head, to: second)
+        }
+        apps.slots[slot].headSecond = second
+        if apps.slots[slot].devices != AppSlot.noDevices, apps.slots[slot][.crashes].isNone {
+            devices[Int(apps.slots[slot].devices)] = CrashedDevices()
+            freeDevices.append(apps.slots[slot].devices)
+            apps.slots[slot].devices = AppSlot.noDevices
+        }
+    }
+
+    /// Has the app looked at, at its next tick.
+    @inline(__always)
+    mutating func touch(_ slot: UInt32) {
+        guard !apps.slots[slot].isTouched else { return }
+        apps.slots[slot].isTouched = true
+        let policy = Int(apps.slots[slot].policy)
+        if touched[policy].isEmpty {
+            touchTicks[policy] = policies[policy].tick(after: clock)
+            nextDecision = min(nextDecision, touchTicks[policy])
+        }
+        touched[policy].append(slot)
+    }
+
+    /// Touches the app unless sessions alone can change nothing: it is Normal, nothing bad is in
+    /// its windows, and it has too few sessions for silence or a launch failure to begin.
+    @inline(__always)
+    private mutating func touchIfWatched(_ slot: UInt32) {
+        let app = apps.slots[slot]
+        guard !app.isTouched else { return }
+        let traits = traits[Int(app.policy)]
+        if app.brake.state == .normal, app.isClean, !app.brake.isSilent, !traits.emptyIsUnhealthy,
+            rows.sum(app[.sessions], window: 2) + rows.sum(app[.repeatedStarts], window: 2)
+                < traits.watchedSessions
+        {
+            return
+        }
+        touch(slot)
+    }
+}

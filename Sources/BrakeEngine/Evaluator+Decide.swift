@@ -1,0 +1,232 @@
+// What happens at a tick: who is looked at, what is decided, and when to look again.
+
+import BrakeModel
+
+extension Evaluator {
+    /// Looks at every app that is due at the earliest tick with anything to decide.
+    mutating func decide(at tick: Int64, into decisions: inout Decisions) {
+        let firstChange = decisions.changes.count
+        let firstNotice = decisions.notices.count
+        for policy in 0..<policies.count where touchTicks[policy] == tick {
+            var list: ContiguousArray<UInt32> = []
+            swap(&list, &touched[policy])
+            touchTicks[policy] = .max
+            for slot in list { look(at: slot, tick: tick, into: &decisions) }
+            list.removeAll(keepingCapacity: true)
+            // A look touches nothing, so the list's memory can be used again.
+            swap(&list, &touched[policy])
+        }
+        if calendar.first == tick {
+            let list = calendar.takeFirst()
+            for slot in list where apps.slots[slot].due == tick {
+                look(at: slot, tick: tick, into: &decisions)
+            }
+            calendar.recycle(list)
+        }
+        decisions.changes[firstChange...].sort { $0.app < $1.app }
+        decisions.notices[firstNotice...].sort {
+            ($0.app?.text ?? "", $0.kind.rawValue) < ($1.app?.text ?? "", $1.kind.rawValue)
+        }
+        nextDecision = min(calendar.first, touchTicks.min() ?? .max)
+    }
+
+    private mutating func look(at slot: UInt32, tick: Int64, into decisions: inout Decisions) {
+        tallies.looks += 1
+        apps.slots[slot].isTouched = false
+        if apps.slots[slot].due <= tick { apps.slots[slot].due = AppSlot.notDue }
+        slide(slot, to: headSecond(at: tick - 1))
+        let place = Int(apps.slots[slot].policy)
+        let judgement = Judgement(policy: policies[place], windows: rateCounts(of: slot))
+        let verdict = judgement.verdict(in: stateToJudge(slot)) { deviceCount(of: slot, $0) }
+        let transition = apps.slots[slot].brake.decide(
+            at: tick, verdict: verdict, policy: policies[place])
+        if let cause = transition.cause {
+            publish(slot, tick: tick, cause, verdict, judgement, into: &decisions)
+        }
+        report(transition, of: slot, tick: tick, verdict, into: &decisions)
+        let next = nextLook(
+            at: slot, tick: tick, judgement, hasChanged: transition.cause != nil)
+        if next != AppSlot.notDue { schedule(slot, at: next) }
+    }
+
+    /// The state whose recovery counts: a new app's is its initial one.
+    private func stateToJudge(_ slot: UInt32) -> ThrottleState {
+        let brake = apps.slots[slot].brake
+        return brake.isKnown ? brake.state : policies[Int(apps.slots[slot].policy)].initial
+    }
+
+    private mutating func publish(
+        _ slot: UInt32, tick: Int64, _ cause: ThrottleCause, _ verdict: Verdict,
+        _ judgement: Judgement, into decisions: inout Decisions
+    ) {
+        tallies.changes += 1
+        apps.slots[slot].revision += 1
+        let app = apps.slots[slot]
+        let why = Why(
+            clock: tick,
+            rule: cause == .rule ? verdict.rule.map { judgement.policy.rules[$0].name } : nil,
+            windows: WindowShape.allCases.map { windowCounts(of: slot, $0, judgement) })
+        checksum = StableHash.combine(
+            checksum ^ app.appHash, UInt64(bitPattern: tick) << 2 | UInt64(app.brake.state.rawValue)
+        )
+        decisions.changes.append(
+            ThrottleChange(
+                app: apps.name(of: slot), state: app.brake.state, since: tick,
+                revision: Int64(app.revision), policy: judgement.policy.name, cause: cause, why: why
+            ))
+    }
+
+    private func report(
+        _ transition: Transition, of slot: UInt32, tick: Int64, _ verdict: Verdict,
+        into decisions: inout Decisions
+    ) {
+        func add(_ kind: Notice.Kind, _ text: String) {
+            decisions.notices.append(
+                Notice(kind: kind, app: apps.name(of: slot), clock: tick, text: text))
+        }
+        let sessions = verdict.sessionsTenMinutes
+        if transition.silenceBegan {
+            add(
+                .silenceBegan,
+                "\(sessions) sessions in ten minutes, \(verdict.sessionsHour) in the hour: "
+                    + "the state is held until they return.")
+        }
+        if transition.silenceEnded {
+            add(.silenceEnded, "\(sessions) sessions in ten minutes: the app is heard again.")
+        }
+        if transition.cause == .launchFailure {
+            add(
+                .launchFailure,
+                "Few of \(sessions) sessions in ten minutes showed a sign of life: the app may "
+                    + "crash at launch, and such crashes never report themselves.")
+        }
+    }
+
+    // MARK: Counts
+
+    func rateCounts(of slot: UInt32) -> InlineArray<3, RateCounts> {
+        let app = apps.slots[slot]
+        var windows = InlineArray<3, RateCounts>(repeating: RateCounts())
+        let isEvents = policies[Int(app.policy)].counting != .sessions
+        for window in 0..<Panes.windows {
+            var counts = RateCounts()
+            counts.sessions = rows.sum(app[.sessions], window: window)
+            counts.alive = rows.sum(app[.alive], window: window)
+            if !app.isClean {
+                counts.crashes = rows.sum(app[.crashes], window: window)
+                counts.bad = max(
+                    rows.sum(app[.crashedSessions], window: window),
+                    rows.sum(app[.crashingSessions], window: window))
+            }
+            if isEvents {
+                counts.sessions +=
+                    rows.sum(app[.repeatedStarts], window: window)
+                    - rows.sum(app[.orphanSessions], window: window)
+                counts.crashes += rows.sum(app[.repeatedCrashes], window: window)
+                counts.bad = counts.crashes
+            }
+            windows[window] = counts
+        }
+        return windows
+    }
+
+    private func deviceCount(of slot: UInt32, _ window: WindowShape) -> Int {
+        let app = apps.slots[slot]
+        guard app.devices != AppSlot.noDevices else { return 0 }
+        return devices[Int(app.devices)].count(window: window.rawValue, head: app.headSecond)
+    }
+
+    private func windowCounts(
+        of slot: UInt32, _ shape: WindowShape, _ judgement: Judgement
+    ) -> WindowCounts {
+        let app = apps.slots[slot]
+        let window = shape.rawValue
+        let rated = judgement.windows[window]
+        var counts = WindowCounts(windowSeconds: shape.seconds)
+        counts.sessions = rated.sessions
+        counts.crashes = rated.crashes
+        counts.crashedSessions = rows.sum(app[.crashedSessions], window: window)
+        counts.crashingSessions = rows.sum(app[.crashingSessions], window: window)
+        counts.crashedDevices = deviceCount(of: slot, shape)
+        counts.softErrors = rows.sum(app[.softErrors], window: window)
+        counts.alive = rated.alive
+        counts.impressions = rows.sum(app[.impressions], window: window)
+        counts.adFailures = rows.sum(app[.adFailures], window: window)
+        counts.signals = rows.sum(app[.signals], window: window)
+        counts.rate = judgement.rate(shape)
+        if let interval = judgement.crashInterval(shape) {
+            counts.low = 1 - interval.high
+            counts.high = 1 - interval.low
+        }
+        let sufficient = traits[Int(app.policy)].sufficientSessions[window]
+        counts.sample =
+            judgement.policy.counting == .sessions && rated.bad > rated.sessions
+            ? .anomalous : rated.sessions >= sufficient ? .sufficient : .insufficient
+        return counts
+    }
+
+    // MARK: When to look again
+
+    /// The earliest tick at which a look could find something new without another event.
+    private func nextLook(
+        at slot: UInt32, tick: Int64, _ judgement: Judgement, hasChanged: Bool
+    ) -> Int64 {
+        let app = apps.slots[slot]
+        let policy = judgement.policy
+        let traits = traits[Int(app.policy)]
+        let brake = app.brake
+        if hasChanged, brake.state > .normal { return policy.tick(after: tick) }
+        var next = app.rows.indices.contains { !app.rows[$0].isNone } ? releaseTick(slot) : .max
+        for shape in WindowShape.allCases {
+            let window = shape.rawValue
+            let sessions = judgement.windows[window].sessions
+            let matters =
+                hasBad(app, window: window)
+                || brake.state > .normal && sessions > 0
+                    && policy.level(of: brake.state).recover?.window == shape
+                || traits.emptyIsUnhealthy && sessions > 0
+            if matters { next = min(next, boundary(of: shape, after: tick, policy)) }
+        }
+        if judgement.windows[2].sessions >= traits.watchedSessions {
+            next = min(next, boundary(of: .tenMinutes, after: tick, policy))
+        }
+        if brake.calmSince != BrakeState.never {
+            next = min(
+                next, policy.tick(notBefore: brake.calmSince + brake.dwellMilliseconds(policy)))
+        }
+        if brake.heldSince != BrakeState.never {
+            next = min(
+                next, policy.tick(notBefore: brake.heldSince + policy.initialHoldSeconds * 1_000))
+        }
+        return next == .max ? AppSlot.notDue : max(next, policy.tick(after: tick))
+    }
+
+    private func hasBad(_ app: AppSlot, window: Int) -> Bool {
+        !app.isClean
+            && (rows.sum(app[.crashes], window: window) > 0
+                || rows.sum(app[.crashedSessions], window: window) > 0
+                || rows.sum(app[.crashingSessions], window: window) > 0
+                || rows.sum(app[.repeatedCrashes], window: window) > 0)
+    }
+
+    /// The first tick after this one at which a pane has left the window.
+    private func boundary(of shape: WindowShape, after tick: Int64, _ policy: Policy) -> Int64 {
+        let pane = shape.paneSeconds * 1_000
+        return policy.tick(after: ((tick - 1) / pane + 1) * pane)
+    }
+
+    /// A tick by which everything counted so far has left every window.
+    func releaseTick(_ slot: UInt32) -> Int64 {
+        let app = apps.slots[slot]
+        let last = (Int64(app.headSecond) - Panes.secondsOffset + 3_660) * 1_000
+        return policies[Int(app.policy)].tick(after: last)
+    }
+
+    /// Has the calendar look at an app at a tick, unless it will earlier.
+    mutating func schedule(_ slot: UInt32, at tick: Int64) {
+        guard tick < apps.slots[slot].due else { return }
+        apps.slots[slot].due = tick
+        calendar.insert(slot, at: tick)
+        nextDecision = min(nextDecision, tick)
+    }
+}

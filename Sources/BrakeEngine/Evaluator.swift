@@ -1,0 +1,114 @@
+// The deterministic machine: events and the clock go in, decisions come out.
+
+package import BrakeModel
+
+/// The most an evaluator may hold.
+package struct EvaluatorLimits: Sendable, Equatable {
+    package var appsMax: Int
+    /// Session ids remembered for an hour.
+    package var sessionIDsMax: Int
+    /// Crash ids, and ids of crashed sessions, remembered for a day.
+    package var crashIDsMax: Int
+
+    package init(
+        appsMax: Int = 100_000, sessionIDsMax: Int = 1 << 22, crashIDsMax: Int = 1 << 20
+    ) {
+        self.appsMax = appsMax
+        self.sessionIDsMax = sessionIDsMax
+        self.crashIDsMax = crashIDsMax
+    }
+}
+
+/// Counts one partition group's events over three windows and decides at each tick.
+///
+/// Pure: what it decides depends on the events, their append times and the clock it is given, never
+/// on batches, restarts or speed. One thread owns it. Work is done for apps that can change only:
+/// those touched since their last tick and those a timer has come due for; a look at any other app
+/// would find what the last one found, since its counts change at pane boundaries alone.
+package struct Evaluator: ~Copyable {
+    static let sessionHorizonMilliseconds: Int64 = 3_600_000
+    static let crashHorizonMilliseconds: Int64 = 24 * 3_600_000
+    /// Before the first clock.
+    static let notStarted = Int64.min
+
+    /// C: every record before it has been counted. `Evaluator.notStarted` at first.
+    package internal(set) var clock = Evaluator.notStarted
+    package internal(set) var tallies = Tallies()
+    /// Rolls over every counted event and every change: two evaluators that agree have the same.
+    package internal(set) var checksum: UInt64 = 0
+
+    let limits: EvaluatorLimits
+    let policies: [Policy]
+    let traits: [PolicyTraits]
+    var apps: AppTable
+    var rows = RowPool()
+    var seenSessions: SeenIDs
+    var seenCrashes: SeenIDs
+    var devices: ContiguousArray<CrashedDevices> = []
+    var freeDevices: ContiguousArray<UInt32> = []
+    var calendar = Calendar()
+    /// Slots counted into since their last look, and the tick that will look at them, by policy.
+    var touched: [ContiguousArray<UInt32>]
+    var touchTicks: [Int64]
+    /// The earliest tick with anything to decide.
+    var nextDecision = Int64.max
+    /// Keeps loads that look ahead from being optimised away.
+    var warmth: UInt32 = 0
+
+    /// An evaluator that knows no app. The first policy is that of every app not assigned another.
+    package init(policies: [Policy], limits: EvaluatorLimits = EvaluatorLimits()) {
+        precondition((1...256).contains(policies.count), "between 1 and 256 policies")
+        self.policies = policies
+        self.limits = limits
+        traits = policies.map(PolicyTraits.init)
+        apps = AppTable(appsMax: limits.appsMax)
+        seenSessions = SeenIDs(
+            horizonMilliseconds: Self.sessionHorizonMilliseconds, capacityMax: limits.sessionIDsMax)
+        seenCrashes = SeenIDs(
+            horizonMilliseconds: Self.crashHorizonMilliseconds, capacityMax: limits.crashIDsMax)
+        touched = Array(repeating: [], count: policies.count)
+        touchTicks = Array(repeating: .max, count: policies.count)
+    }
+
+    /// How many apps it knows.
+    package var appCount: Int { apps.count }
+
+    /// Counts events, in the order of the batch; each first moves the clock to its append time.
+    package mutating func apply(_ batch: EventBatch, into decisions: inout Decisions) {
+        var first = 0
+        while first < batch.events.count {
+            let end = min(first + Self.lookahead, batch.events.count)
+            warm(batch, first..<end)
+            for place in first..<end { take(batch, at: place, into: &decisions) }
+            first = end
+        }
+    }
+
+    /// Moves the clock, deciding at each tick that it reaches. A clock that is behind is ignored.
+    @inline(__always)
+    package mutating func advance(to time: Int64, into decisions: inout Decisions) {
+        guard time > clock else { return }
+        while nextDecision <= time { decide(at: nextDecision, into: &decisions) }
+        clock = time
+    }
+
+    private mutating func take(_ batch: EventBatch, at place: Int, into decisions: inout Decisions)
+    {
+        let event = batch.events[place]
+        if event.append < clock {
+            tallies.stragglers += 1
+        } else {
+            advance(to: event.append, into: &decisions)
+        }
+        if let slot = apps.find(event, in: batch) {
+            count(event, in: slot)
+        } else if let slot = apps.insert(event, in: batch) {
+            apps.slots[slot].headSecond = headSecond(at: clock)
+            touch(slot)
+            count(event, in: slot)
+        } else {
+            tallies.refusedApps += 1
+            decisions.refused.append((event: place, reason: .tooManyApps))
+        }
+    }
+}

@@ -1,0 +1,60 @@
+// Storage for many small values of one type, by index. Grows by chunks and never moves what it has.
+
+/// Values addressed by a dense index. A growing array would copy hundreds of megabytes in the
+/// middle of an event and hold them twice; a slab takes one chunk more.
+///
+/// Indexes come from `allocate` and end with `free`; an index that is not allocated is a bug and
+/// traps beyond the last chunk. Safe because the chunks belong to the slab alone until its end.
+@safe
+struct Slab<Element: BitwiseCopyable>: ~Copyable {
+    /// Elements a chunk holds, as a power of two: a chunk of 200-byte values is under a megabyte.
+    private static var chunkShift: UInt32 { 12 }
+    private static var chunkCount: Int { 1 << Int(chunkShift) }
+
+    private var chunks: ContiguousArray<UnsafeMutablePointer<Element>> = unsafe []
+    private var free: ContiguousArray<UInt32> = []
+    private let blank: Element
+    /// One more than the highest index ever allocated.
+    private(set) var end: UInt32 = 0
+
+    init(blank: Element) { self.blank = blank }
+
+    deinit {
+        for index in unsafe 0..<chunks.count { unsafe chunks[index].deallocate() }
+    }
+
+    /// How many elements are allocated.
+    var count: Int { Int(end) - free.count }
+
+    /// A blank element's index. O(1), amortised.
+    mutating func allocate() -> UInt32 {
+        if let index = free.popLast() {
+            self[index] = blank
+            return index
+        }
+        let index = end
+        if unsafe Int(index >> Self.chunkShift) == chunks.count {
+            let chunk = UnsafeMutablePointer<Element>.allocate(capacity: Self.chunkCount)
+            unsafe chunk.initialize(repeating: blank, count: Self.chunkCount)
+            unsafe chunks.append(chunk)
+        }
+        end = index + 1
+        return index
+    }
+
+    /// Gives an element back.
+    mutating func deallocate(_ index: UInt32) { free.append(index) }
+
+    subscript(index: UInt32) -> Element {
+        @inline(__always)
+        unsafeAddress {
+            let chunk = unsafe chunks[Int(index &>> Self.chunkShift)]
+            return unsafe UnsafePointer(chunk + Int(index) & (Self.chunkCount - 1))
+        }
+        @inline(__always)
+        unsafeMutableAddress {
+            let chunk = unsafe chunks[Int(index &>> Self.chunkShift)]
+            return unsafe chunk + Int(index) & (Self.chunkCount - 1)
+        }
+    }
+}
