@@ -30,8 +30,10 @@ let package = Package(
         module("BrakeEngine", ["BrakeModel"]),
 
         // C libraries, each behind one module.
+        .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 
         // Bytes, logs, and the doors to the network.
+        module("BrakeWire", ["BrakeModel", "BrakeEngine", "CSimdJSON"]),
         module("EventLog", ["BrakeModel"]),
         module("Runtime"),
 
@@ -41,6 +43,7 @@ let package = Package(
 
         // Tests.
         tests(of: "Runtime"),
+        tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
     ],
     cxxLanguageStandard: .cxx17
 )

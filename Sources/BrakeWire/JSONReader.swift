@@ -1,0 +1,81 @@
+// The owner of a parser: the only place that calls CSimdJSON.
+
+internal import CSimdJSON
+
+/// Reads one document at a time. The document's bytes must stay where they are while it is read.
+@safe
+final class JSONReader {
+    /// The event read last. Its texts are valid until the reader opens another document.
+    private(set) var event = brake_json_event()
+    /// What the document as a whole is.
+    private(set) var kind = BRAKE_JSON_ABSENT
+    // Made and destroyed with this object, used by nobody else.
+    private let parser: OpaquePointer
+
+    /// A reader of documents up to so many bytes.
+    init(bytesMax: Int) {
+        guard let parser = unsafe brake_json_create(bytesMax) else {
+            preconditionFailure("memory for a JSON parser of \(bytesMax) bytes")
+        }
+        unsafe self.parser = parser
+    }
+
+    deinit { unsafe brake_json_destroy(parser) }
+
+    var isArray: Bool { kind == BRAKE_JSON_ARRAY }
+    var isScalar: Bool { kind != BRAKE_JSON_ARRAY && kind != BRAKE_JSON_OBJECT }
+
+    /// Starts a document; false when it cannot be JSON.
+    @inline(__always)
+    func open(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        kind = BRAKE_JSON_ABSENT
+        guard let base = bytes.baseAddress else { return false }
+        let first = unsafe base.assumingMemoryBound(to: UInt8.self)
+        guard unsafe brake_json_open(parser, first, bytes.count) else { return false }
+        kind = unsafe brake_json_peek(parser)
+        return true
+    }
+
+    /// Reads a document which is one event, whole; false when it is not JSON.
+    func openAlone(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard unsafe open(bytes) else { return false }
+        if isArray { return isWholeArray() }
+        guard nextEvent() == BRAKE_JSON_MORE else { return false }
+        var after = brake_json_event()
+        return unsafe brake_json_next_event(parser, &after) == BRAKE_JSON_END
+    }
+
+    /// Reads the next event.
+    @inline(__always)
+    func nextEvent() -> brake_json_step { unsafe brake_json_next_event(parser, &event) }
+
+    /// Whether the opened document, a scalar, is JSON.
+    func isWholeScalar() -> Bool { skipTokens() }
+
+    /// Reads an array which stands where an event should; the event is then none.
+    private func isWholeArray() -> Bool {
+        event = brake_json_event()
+        return skipTokens()
+    }
+
+    private func skipTokens() -> Bool {
+        var token = JSONSlice()
+        var step = BRAKE_JSON_MORE
+        while step == BRAKE_JSON_MORE { step = nextToken(&token) }
+        return step == BRAKE_JSON_END
+    }
+
+    /// Reads the next token.
+    func nextToken(_ token: inout JSONSlice) -> brake_json_step {
+        unsafe brake_json_next_token(parser, &token)
+    }
+
+    /// Reads the opened document as a line of a replay file; nil when it is not JSON.
+    @inline(__always)
+    func line() -> brake_json_line? {
+        var line = brake_json_line()
+        guard unsafe brake_json_read_line(parser, &line) else { return nil }
+        kind = line.value
+        return line
+    }
+}

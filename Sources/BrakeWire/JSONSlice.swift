@@ -1,0 +1,72 @@
+// A value within a document that is being read, and what our fields ask of it.
+
+internal import BrakeModel
+internal import CSimdJSON
+
+typealias JSONSlice = brake_json_slice
+
+extension brake_json_slice {
+    /// Not there, or null: the same for every optional field.
+    @inline(__always)
+    var isAbsent: Bool { kind == BRAKE_JSON_ABSENT || kind == BRAKE_JSON_NULL }
+
+    /// The bytes of a text, valid until the parser is used again.
+    @inline(__always)
+    var text: UnsafeRawBufferPointer {
+        // Only text has bytes in the union, and the parser sets both fields together.
+        guard kind == BRAKE_JSON_TEXT || kind == BRAKE_JSON_KEY, length > 0 else {
+            return unsafe UnsafeRawBufferPointer(start: nil, count: 0)
+        }
+        return unsafe UnsafeRawBufferPointer(start: bytes, count: Int(length))
+    }
+
+    /// A copy of a text.
+    var string: String { unsafe String(decoding: text, as: UTF8.self) }
+
+    /// Whether it is exactly this text.
+    @inline(__always)
+    func matches(_ word: StaticString) -> Bool {
+        guard kind == BRAKE_JSON_TEXT, Int(length) == word.utf8CodeUnitCount else { return false }
+        let bytes = unsafe text
+        for index in 0..<Int(length) where unsafe bytes[index] != word.utf8Start[index] {
+            return false
+        }
+        return true
+    }
+
+    /// An optional text's hash, 0 when it is absent or empty.
+    @inline(__always)
+    func hash(charactersMax: Int) throws(Rejection) -> UInt64 {
+        if isAbsent { return 0 }
+        guard kind == BRAKE_JSON_TEXT else { throw .badField }
+        if length == 0 { return 0 }
+        if Int(length) > charactersMax {
+            guard unsafe scalarCount(text) <= charactersMax else { throw .badField }
+        }
+        return unsafe StableHash.of(text)
+    }
+
+    /// An optional yes or no.
+    @inline(__always)
+    func bool(default value: Bool) throws(Rejection) -> Bool {
+        switch kind {
+        case BRAKE_JSON_ABSENT, BRAKE_JSON_NULL: return value
+        case BRAKE_JSON_TRUE: return true
+        case BRAKE_JSON_FALSE: return false
+        default: throw .badField
+        }
+    }
+
+    /// Makes sure that an optional word is text, whatever it says.
+    @inline(__always)
+    func checkIsWord() throws(Rejection) {
+        guard isAbsent || kind == BRAKE_JSON_TEXT else { throw .badField }
+    }
+}
+
+/// How many Unicode scalars there are in UTF-8. O(length).
+func scalarCount(_ text: UnsafeRawBufferPointer) -> Int {
+    var count = 0
+    for unsafebyte in unsafe text where byte & 0xc0 != 0x80 { count += 1 }
+    return count
+}

@@ -1,0 +1,43 @@
+// Decodes a record for a test, from bytes that end where the record ends.
+
+import BrakeModel
+
+@testable import BrakeWire
+
+/// The outcome of decoding one record, appended at 1 700 000 000 000.
+struct Decoded {
+    var events: ContiguousArray<Event> { batch.events }
+    var apps: [String] {
+        batch.events.map { event in
+            let start = Int(event.nameOffset)
+            let name = batch.names[start..<start + Int(event.nameLength)]
+            return String(decoding: name, as: UTF8.self)
+        }
+    }
+    private(set) var rejected: [RejectedEvent] = []
+    private var batch = EventBatch()
+
+    init(_ record: String, topic: EventType, key: String?) {
+        let key = key.map { Array($0.utf8) }
+        unsafe Array(record.utf8).withUnsafeBytes { value in
+            if let key {
+                unsafe key.withUnsafeBytes { bytes in
+                    unsafe decode(value, .topic(topic, key: bytes))
+                }
+            } else {
+                unsafe decode(value, .topic(topic, key: nil))
+            }
+        }
+    }
+
+    init(_ record: String) { self.init(Array(record.utf8)) }
+
+    init(_ record: [UInt8]) {
+        unsafe record.withUnsafeBytes { value in unsafe decode(value, .file) }
+    }
+
+    private mutating func decode(_ value: UnsafeRawBufferPointer, _ source: RecordSource) {
+        unsafe EventDecoder().decode(
+            value, append: 1_700_000_000_000, from: source, into: &batch, rejected: &rejected)
+    }
+}
