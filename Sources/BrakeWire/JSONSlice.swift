@@ -67,6 +67,6 @@ extension brake_json_slice {
 /// How many Unicode scalars there are in UTF-8. O(length).
 func scalarCount(_ text: UnsafeRawBufferPointer) -> Int {
     var count = 0
-    for unsafebyte in unsafe text where byte & 0xc0 != 0x80 { count += 1 }
+    for index in 0..<text.count where unsafe text[index] & 0xc0 != 0x80 { count += 1 }
     return count
 }
