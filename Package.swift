@@ -44,6 +44,8 @@ let package = Package(
         // Tests.
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
+        .testTarget(
+            name: "EvaluateTests", resources: [.copy("Policies")], swiftSettings: strict),
     ],
     cxxLanguageStandard: .cxx17
 )
