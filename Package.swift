@@ -31,10 +31,13 @@ let package = Package(
 
         // C libraries, each behind one module.
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
+        .systemLibrary(
+            name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
 
         // Bytes, logs, and the doors to the network.
         module("BrakeWire", ["BrakeModel", "BrakeEngine", "CSimdJSON"]),
         module("EventLog", ["BrakeModel"]),
+        module("SQLiteLog", ["EventLog", "CSQLite"]),
         module("Runtime"),
 
         // The stages.
@@ -42,6 +45,7 @@ let package = Package(
         // The executable, where real logs meet stages.
 
         // Tests.
+        tests(of: "EventLog", ["SQLiteLog"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         .testTarget(

@@ -1,0 +1,2 @@
+// SQLite's C interface, as installed by the system.
+#include <sqlite3.h>

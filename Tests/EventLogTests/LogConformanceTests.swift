@@ -1,0 +1,245 @@
+// What every log must do: one suite, run against each kind.
+import EventLog
+import Foundation
+import Testing
+
+@Suite("Every log")
+struct LogConformanceTests {
+    @Test("gives back what was appended, in order, with rising offsets", arguments: LogKind.all)
+    func order(kind: LogKind) throws {
+        try kind.withLog { log in
+            try log.append([
+                .init(.session, 1, "a"), .init(.session, 1, "b"), .init(.crash, 1, "x"),
+            ])
+            try log.append([.init(.session, 1, key: nil, "c"), .init(.session, 2, "d")])
+            let records = try log.readAll(.session, 1)
+            #expect(records.map(\.value) == ["a", "b", "c"])
+            #expect(records.map(\.key) == ["app", "app", nil])
+            #expect(records.map(\.offset) == records.map(\.offset).sorted())
+            #expect(Set(records.map(\.offset)).count == 3)
+            #expect(try log.readAll(.session, 2).map(\.value) == ["d"])
+            #expect(try log.readAll(.session, 0) == [])
+        }
+    }
+
+    @Test("tells empty from absent", arguments: LogKind.all)
+    func emptyAndAbsent(kind: LogKind) throws {
+        try kind.withLog { log in
+            try log.append([.init(.notice, 0, key: "", ""), .init(.notice, 0, key: nil, nil)])
+            let records = try log.readAll(.notice)
+            #expect(records.map(\.key) == ["", nil])
+            #expect(records.map(\.value) == ["", nil])
+        }
+    }
+
+    @Test("keeps every byte of large values", arguments: LogKind.all)
+    func largeValues(kind: LogKind) throws {
+        try kind.withLog { log in
+            let texts = [1, 4_000, 70_000, 999_000].map { count in
+                String((0..<count).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
+            }
+            try log.append(texts.map { .init(.snapshot, 3, key: "k", $0) })
+            #expect(try log.readAll(.snapshot, 3).map(\.value) == texts)
+        }
+    }
+
+    @Test("has bounds that hold what was appended", arguments: LogKind.all)
+    func bounds(kind: LogKind) throws {
+        try kind.withLog { log in
+            let place = TopicPartition(.adEvent, 2)
+            let before = try log.bounds(of: place)
+            #expect(before.isEmpty)
+            try log.append([.init(.adEvent, 2, "a"), .init(.adEvent, 2, "b")])
+            let after = try log.bounds(of: place)
+            let offsets = try log.readAll([place]).map(\.offset)
+            #expect(offsets.allSatisfy(after.contains))
+            #expect(after.upperBound > offsets[1])
+            #expect(offsets[0] >= before.upperBound)
+        }
+    }
+
+    @Test("never lets append times go back, though the clock does", arguments: LogKind.all)
+    func appendTimes(kind: LogKind) throws {
+        let clock = SetClock(2_000_000)
+        try kind.withLog(clock: clock) { log in
+            try log.append([.init(.session, 0, "a")])
+            clock.set(1_000_000)
+            try log.append([.init(.session, 1, "b")])
+            clock.set(3_000_000)
+            try log.append([.init(.crash, 0, "c")])
+            let times = try [(Topic.session, 0), (.session, 1), (.crash, 0)].map {
+                try log.readAll($0.0, $0.1)[0].append
+            }
+            #expect(times == [2_000_000, 2_000_000, 3_000_000])
+        }
+    }
+
+    @Test(
+        "fills a batch to its limit at most and gives every partition its turn",
+        arguments: LogKind.all)
+    func boundedReads(kind: LogKind) throws {
+        try kind.withLog { log in
+            let value = String(repeating: "v", count: 900)
+            for partition in 0..<4 {
+                try log.append((0..<100).map { _ in .init(.session, partition, value) })
+            }
+            let places = log.places(of: .session)
+            let reader = try log.makeReader(
+                from: Dictionary(uniqueKeysWithValues: places.map { ($0, 0) }))
+            defer { reader.close() }
+            let batch = LogBatch(bytesMax: 20_000)
+            _ = try reader.poll(into: batch, waitMilliseconds: 0)
+            #expect(batch.bytes <= 20_000)
+            #expect(batch.records.count >= 15)
+            #expect(Set(batch.records.map(\.partition)) == [0, 1, 2, 3])
+            let rest = try reader.readToEnd(bytesMax: 20_000)
+            #expect(rest.count + batch.records.count == 400)
+        }
+    }
+
+    @Test("reads a record that alone is larger than the batch", arguments: LogKind.all)
+    func oversized(kind: LogKind) throws {
+        try kind.withLog { log in
+            let large = String(repeating: "x", count: 50_000)
+            try log.append([.init(.dead, 0, "a"), .init(.dead, 0, large), .init(.dead, 0, "b")])
+            let reader = try log.makeReader(from: [TopicPartition(.dead, 0): 0])
+            defer { reader.close() }
+            #expect(try reader.readToEnd(bytesMax: 1_000).map(\.value) == ["a", large, "b"])
+        }
+    }
+
+    @Test("says which partitions have ended, as of a time before it looked", arguments: LogKind.all)
+    func endedAndAsOf(kind: LogKind) throws {
+        let clock = SetClock(5_000_000)
+        try kind.withLog(clock: clock) { log in
+            let (full, empty) = (TopicPartition(.session, 0), TopicPartition(.crash, 0))
+            try log.append((0..<10).map { .init(.session, 0, String(repeating: "v", count: $0)) })
+            clock.set(6_000_000)
+            let reader = try log.makeReader(from: [full: 0, empty: 0])
+            defer { reader.close() }
+            let batch = LogBatch(bytesMax: 300)
+            var outcome = try reader.poll(into: batch, waitMilliseconds: 0)
+            #expect(outcome.ended == [empty])
+            #expect(outcome.asOf == 6_000_000)
+            while !outcome.ended.contains(full) {
+                outcome = try reader.poll(into: batch, waitMilliseconds: 0)
+            }
+            let end = try log.bounds(of: full).upperBound
+            #expect(reader.positions == [full: end, empty: 0])
+            clock.set(1_000_000)
+            #expect(try reader.poll(into: batch, waitMilliseconds: 0).asOf == 6_000_000)
+        }
+    }
+
+    @Test("wakes a waiting reader when something was appended", arguments: LogKind.all)
+    func wakes(kind: LogKind) throws {
+        try kind.withLog { log in
+            let thread = Thread { try? log.append([.init(.control, 0, "now")]) }
+            let reader = try log.makeReader(from: [TopicPartition(.control, 0): 0])
+            defer { reader.close() }
+            let batch = LogBatch()
+            thread.start()
+            _ = try reader.poll(into: batch, waitMilliseconds: 60_000)
+            #expect(batch.copies.map(\.value) == ["now"])
+        }
+    }
+
+    @Test("ends waits when it is interrupted, and goes on working", arguments: LogKind.all)
+    func interrupts(kind: LogKind) throws {
+        try kind.withLog { log in
+            let reader = try log.makeReader(from: [TopicPartition(.control, 0): 0])
+            defer { reader.close() }
+            let worker = try log.makeAssignedWorker()
+            defer { worker.close() }
+            let batch = LogBatch()
+            Thread { log.interrupt() }.start()
+            _ = try reader.poll(into: batch, waitMilliseconds: 60_000)
+            _ = try worker.poll(into: batch, waitMilliseconds: 60_000)
+            _ = try worker.pollAssignment(waitMilliseconds: 60_000)
+            try log.append([.init(.control, 0, "after")])
+            _ = try reader.poll(into: batch, waitMilliseconds: 0)
+            #expect(batch.copies.map(\.value) == ["after"])
+        }
+    }
+
+    @Test("deletes streams by age and never skips what a reader has missed", arguments: LogKind.all)
+    func retention(kind: LogKind) throws {
+        let clock = SetClock()
+        let start = clock.now
+        try kind.withLog(clock: clock) { log in
+            let place = TopicPartition(.session, 1)
+            try log.append([.init(.session, 1, "old"), .init(.control, 0, "policy")])
+            clock.set(start + 3_600_000)
+            try log.append([.init(.session, 1, "young")])
+            let reader = try log.makeReader(from: [place: 0])
+            defer { reader.close() }
+            clock.set(start + 24 * 3_600_000 + 1)
+            while try log.maintain() {}
+            #expect(try log.readAll([place]).map(\.value) == ["young"])
+            #expect(try log.bounds(of: place).lowerBound > 0)
+            #expect(try log.readAll(.control).map(\.value) == ["policy"])
+            let missed = try fault { _ = try reader.poll(into: LogBatch(), waitMilliseconds: 0) }
+            #expect(missed.remedy == .stop)
+            let end = try log.bounds(of: place).upperBound
+            clock.set(start + 48 * 3_600_000)
+            while try log.maintain() {}
+            #expect(try log.bounds(of: place) == end..<end)
+            #expect(try log.readAll([place]) == [])
+        }
+    }
+
+    @Test("refuses an offset beyond the end", arguments: LogKind.all)
+    func beyondEnd(kind: LogKind) throws {
+        try kind.withLog { log in
+            let reader = try log.makeReader(from: [TopicPartition(.epoch, 0): 7])
+            defer { reader.close() }
+            let beyond = try fault { _ = try reader.poll(into: LogBatch(), waitMilliseconds: 0) }
+            #expect(beyond.remedy == .stop)
+        }
+    }
+
+    @Test(
+        "keeps the last record of each key of a table, and tombstones for a while",
+        arguments: LogKind.all)
+    func tables(kind: LogKind) throws {
+        let clock = SetClock()
+        let start = clock.now
+        try kind.withLog(clock: clock) { log in
+            try log.append([
+                .init(.throttle, 0, key: "a", "1"), .init(.throttle, 0, key: "b", "1"),
+                .init(.throttle, 0, key: "a", "2"), .init(.throttle, 0, key: "b", nil),
+                .init(.throttle, 1, key: "a", "other"),
+            ])
+            let all = try log.readAll(.throttle, 0)
+            #expect(all.map(\.value) == ["1", "1", "2", nil])
+            while try log.maintain() {}
+            #expect(try log.readAll(.throttle, 0) == all)
+            clock.set(start + TableRetention.supersededMilliseconds)
+            while try log.maintain() {}
+            #expect(try log.readAll(.throttle, 0) == Array(all[2...]))
+            #expect(try log.bounds(of: TopicPartition(.throttle, 0)).lowerBound == 0)
+            clock.set(start + TableRetention.tombstoneMilliseconds)
+            while try log.maintain() {}
+            #expect(try log.readAll(.throttle, 0) == [all[2]])
+            try log.append([.init(.throttle, 0, key: "b", "3")])
+            let records = try log.readAll(.throttle, 0)
+            #expect(records.map(\.value) == ["2", "3"])
+            #expect(records[1].offset > all[3].offset)
+            #expect(try log.readAll(.throttle, 1).map(\.value) == ["other"])
+        }
+    }
+
+    @Test(
+        "lets a tombstone go that a newer record has overtaken, not that record",
+        arguments: LogKind.all)
+    func overtakenTombstone(kind: LogKind) throws {
+        let clock = SetClock()
+        let start = clock.now
+        try kind.withLog(clock: clock) { log in
+            try log.append([.init(.throttle, 0, key: "a", nil), .init(.throttle, 0, key: "a", "1")])
+            clock.set(start + 2 * TableRetention.tombstoneMilliseconds)
+            while try log.maintain() {}
+            #expect(try log.readAll(.throttle, 0).map(\.value) == ["1"])
+        }
+    }
+}

@@ -1,0 +1,179 @@
+// What every log must do for evaluators: assignment, atomic commits, fencing.
+import EventLog
+import Foundation
+import Testing
+
+@Suite("Every log's workers")
+struct WorkerConformanceTests {
+    @Test("commit outputs together with positions", arguments: LogKind.all)
+    func atomicCommit(kind: LogKind) throws {
+        try kind.withLog { log in
+            try log.append([.init(.session, 1, "in"), .init(.crash, 1, "in")])
+            let worker = try log.makeAssignedWorker()
+            #expect(try worker.committedPositions(partition: 1) == [:])
+            try worker.start(partition: 1, at: [:])
+            let batch = LogBatch()
+            let outcome = try worker.poll(into: batch, waitMilliseconds: 0)
+            #expect(batch.records.count == 2)
+            #expect(outcome.ended.count == 4)
+            let positions = [TopicPartition(.session, 1): Int64(1), TopicPartition(.crash, 1): 1]
+            let ends = try worker.commit(
+                [.init(.throttle, 1, "halt"), .init(.epoch, 1, "1"), .init(.throttle, 1, "ease")],
+                positions: positions)
+            #expect(Set(ends.keys) == [TopicPartition(.throttle, 1), TopicPartition(.epoch, 1)])
+            let throttle = try log.readAll(.throttle, 1)
+            #expect(throttle.map(\.value) == ["halt", "ease"])
+            #expect(ends[TopicPartition(.throttle, 1)] == throttle[1].offset + 1)
+            #expect(try worker.committedPositions(partition: 1) == positions)
+            #expect(try worker.committedPositions(partition: 0) == [:])
+            worker.close()
+            let next = try log.makeAssignedWorker()
+            #expect(try next.committedPositions(partition: 1) == positions)
+            #expect(next.generation > worker.generation)
+            next.close()
+        }
+    }
+
+    @Test("go on from where the last one committed", arguments: LogKind.all)
+    func goOn(kind: LogKind) throws {
+        try kind.withLog { log in
+            try log.append((0..<5).map { .init(.adEvent, 0, "\($0)") })
+            let first = try log.makeAssignedWorker()
+            _ = try first.commit([], positions: [TopicPartition(.adEvent, 0): 3])
+            first.close()
+            let second = try log.makeAssignedWorker()
+            defer { second.close() }
+            try second.start(partition: 0, at: second.committedPositions(partition: 0))
+            let batch = LogBatch()
+            _ = try second.poll(into: batch, waitMilliseconds: 0)
+            #expect(batch.copies.map(\.value) == ["3", "4"])
+        }
+    }
+
+    @Test("read nothing before they start, and nothing that was revoked", arguments: LogKind.all)
+    func readsOwnOnly(kind: LogKind) throws {
+        try kind.withLog(partitions: 2) { log in
+            try log.append([.init(.session, 0, "0"), .init(.session, 1, "1")])
+            let first = try log.makeAssignedWorker(lane: 0)
+            defer { first.close() }
+            let batch = LogBatch()
+            #expect(try first.poll(into: batch, waitMilliseconds: 0).ended == [])
+            #expect(batch.isEmpty)
+            try first.start(partition: 0, at: [:])
+            try first.start(partition: 1, at: [:])
+            let second = try log.makeWorker(lane: 1)
+            defer { second.close() }
+            #expect(try first.poll(into: batch, waitMilliseconds: 0).assignmentWaits)
+            #expect(try first.pollAssignment(waitMilliseconds: 0) == .revoked([1]))
+            try log.append([.init(.session, 0, "2"), .init(.session, 1, "3")])
+            _ = try first.poll(into: batch, waitMilliseconds: 0)
+            #expect(batch.copies.map(\.value).contains("3") == false)
+        }
+    }
+
+    @Test(
+        "share partitions, which change hands only when their owner has let go",
+        arguments: LogKind.all)
+    func rebalance(kind: LogKind) throws {
+        try kind.withLog { log in
+            let first = try log.makeWorker(lane: 0)
+            #expect(try first.pollAssignment(waitMilliseconds: 0) == .assigned([0, 1, 2, 3]))
+            #expect(try first.pollAssignment(waitMilliseconds: 0) == nil)
+            let before = first.generation
+            let second = try log.makeWorker(lane: 1)
+            #expect(try second.pollAssignment(waitMilliseconds: 0) == nil)
+            #expect(try first.pollAssignment(waitMilliseconds: 0) == .revoked([2, 3]))
+            #expect(try second.pollAssignment(waitMilliseconds: 0) == nil)
+            // The open epoch can still be committed.
+            _ = try first.commit([.init(.epoch, 3, "last")], positions: [:])
+            #expect(try first.pollAssignment(waitMilliseconds: 0) == nil)
+            #expect(try second.pollAssignment(waitMilliseconds: 0) == .assigned([2, 3]))
+            #expect(second.generation > before)
+            let fenced = try fault {
+                _ = try first.commit([.init(.epoch, 3, "late")], positions: [:])
+            }
+            #expect(fenced.remedy == .fenced)
+            _ = try first.commit([.init(.epoch, 1, "own")], positions: [:])
+            _ = try second.commit([.init(.epoch, 3, "new")], positions: [:])
+            #expect(try log.readAll(.epoch, 3).map(\.value) == ["last", "new"])
+            let generation = second.generation
+            first.close()
+            #expect(try second.pollAssignment(waitMilliseconds: 0) == .assigned([0, 1]))
+            #expect(second.generation > generation)
+            second.close()
+        }
+    }
+
+    @Test("are fenced when another one takes their lane", arguments: LogKind.all)
+    func fencing(kind: LogKind) throws {
+        try kind.withLog { log in
+            let old = try log.makeAssignedWorker()
+            defer { old.close() }
+            _ = try old.commit(
+                [.init(.epoch, 0, "1")], positions: [TopicPartition(.session, 0): 0])
+            let new = try log.makeWorker(lane: 0)
+            defer { new.close() }
+            let commit = try fault {
+                _ = try old.commit(
+                    [.init(.epoch, 0, "zombie"), .init(.notice, 0, "zombie")],
+                    positions: [TopicPartition(.session, 0): 0])
+            }
+            #expect(commit.remedy == .fenced)
+            #expect(try fault { _ = try old.pollAssignment(waitMilliseconds: 0) }.remedy == .fenced)
+            #expect(try new.pollAssignment(waitMilliseconds: 0) == .assigned([0, 1, 2, 3]))
+            _ = try new.commit([.init(.epoch, 0, "2")], positions: [:])
+            #expect(try log.readAll(.epoch, 0).map(\.value) == ["1", "2"])
+            #expect(try log.readAll(.notice) == [])
+        }
+    }
+
+    @Test("leave lanes without partitions alone", arguments: LogKind.all)
+    func moreLanesThanPartitions(kind: LogKind) throws {
+        try kind.withLog(partitions: 2) { log in
+            let workers = try (0..<5).map { try log.makeWorker(lane: $0) }
+            defer { for worker in workers { worker.close() } }
+            var owned: [Int] = []
+            for _ in 0..<2 {
+                for worker in workers {
+                    while let change = try worker.pollAssignment(waitMilliseconds: 0) {
+                        if case .assigned(let partitions) = change { owned += partitions }
+                    }
+                }
+            }
+            #expect(owned.sorted() == [0, 1])
+        }
+    }
+
+    @Test("keep everything when many threads append and commit at once", arguments: LogKind.all)
+    func manyThreads(kind: LogKind) throws {
+        try kind.withLog { log in
+            let worker = try log.makeAssignedWorker()
+            defer { worker.close() }
+            let finished = DispatchGroup()
+            for thread in 0..<6 {
+                DispatchQueue.global().async(group: finished) {
+                    for index in 0..<50 {
+                        try? log.append([
+                            .init(.session, thread % 4, "\(thread)/\(index)"),
+                            .init(.crash, thread % 4, "\(thread)/\(index)"),
+                        ])
+                    }
+                }
+            }
+            for index in 0..<50 {
+                _ = try worker.commit([.init(.epoch, 0, "\(index)")], positions: [:])
+            }
+            finished.wait()
+            let places = log.places(of: .session) + log.places(of: .crash)
+            let records = try log.readAll(places)
+            #expect(records.count == 600)
+            for thread in 0..<6 {
+                let mine = records.filter {
+                    $0.place.topic == .crash && $0.value?.hasPrefix("\(thread)/") == true
+                }
+                #expect(mine.map(\.value) == (0..<50).map { "\(thread)/\($0)" })
+            }
+            #expect(try log.readAll(.epoch, 0).map(\.value) == (0..<50).map(String.init))
+        }
+    }
+}
