@@ -37,7 +37,7 @@ final class JSONReader {
     }
 
     /// Reads a document which is one event, whole; false when it is not JSON.
-    func openAlone(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func readAlone(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard unsafe open(bytes) else { return false }
         if isArray { return isWholeArray() }
         guard nextEvent() == BRAKE_JSON_MORE else { return false }

@@ -14,6 +14,13 @@ struct Decoded {
             return String(decoding: name, as: UTF8.self)
         }
     }
+    /// Index, id and reason of each rejected event.
+    var reports: [String] {
+        rejected.map { event in
+            let index = event.index.map { String($0) } ?? "-"
+            return "\(index) \(event.id ?? "-") \(event.reason.rawValue)"
+        }
+    }
     private(set) var rejected: [RejectedEvent] = []
     private var batch = EventBatch()
 

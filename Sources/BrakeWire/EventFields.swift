@@ -1,0 +1,56 @@
+// The checks that every event goes through, wherever it comes from.
+
+internal import BrakeModel
+internal import CSimdJSON
+
+extension brake_json_event {
+    /// Makes sure that it is an object of a size that we take, and returns its type.
+    @inline(__always)
+    func checkedType() throws(Rejection) -> EventType {
+        guard is_object else { throw .notAnObject }
+        guard length <= EventDecoder.eventBytesMax else { throw .tooLarge }
+        return try eventType()
+    }
+
+    /// The bytes of its app's id.
+    @inline(__always)
+    func checkedApp() throws(Rejection) -> UnsafeRawBufferPointer {
+        let text = unsafe app.text
+        guard app.kind == BRAKE_JSON_TEXT, unsafe AppID.isValid(text) else { throw .badApp }
+        return unsafe text
+    }
+
+    /// The event without the place of its app's name.
+    @inline(__always)
+    func checkedEvent(
+        as type: EventType, appHash: UInt64, append: Int64
+    ) throws(Rejection) -> Event {
+        let meaning = try meaning(as: type)
+        let id = try id.hash(charactersMax: EventDecoder.idCharactersMax)
+        let device = try device.hash(charactersMax: EventDecoder.idCharactersMax)
+        let session = try session.hash(charactersMax: EventDecoder.eventBytesMax)
+        let at = try DeviceTime(at)
+        let sent = try DeviceTime(sent)
+        let sessionAt = type == .crash ? try DeviceTime(sessionStart: session_at) : nil
+        var converted: UInt8 = at?.isConverted == true ? 1 : 0
+        if sent?.isConverted == true { converted += 1 }
+        if sessionAt?.isConverted == true { converted += 1 }
+        return Event(
+            appHash: appHash, meaning: meaning, append: append,
+            at: at?.milliseconds ?? Event.noTime, sent: sent?.milliseconds ?? Event.noTime,
+            sessionAt: sessionAt?.milliseconds ?? Event.noTime, idHash: id, sessionHash: session,
+            deviceHash: device, convertedTimes: converted)
+    }
+
+    /// Where it lies in the document.
+    var range: Range<Int> { Int(start)..<Int(start) + Int(length) }
+
+    /// The event id for a report about a rejected event, nil where there is none that can be told.
+    var readableID: String? {
+        let text = unsafe id.text
+        guard unsafe !text.isEmpty, unsafe scalarCount(text) <= EventDecoder.idCharactersMax else {
+            return nil
+        }
+        return id.string
+    }
+}

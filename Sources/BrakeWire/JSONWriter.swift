@@ -1,0 +1,138 @@
+// Writes JSON: the same bytes for the same values, always.
+
+/// Appends JSON to bytes, with commas where they belong. Keys are written in the order given.
+package struct JSONWriter {
+    package private(set) var bytes: [UInt8] = []
+    private var needsComma = false
+
+    package init(capacity: Int = 512) { bytes.reserveCapacity(capacity) }
+
+    /// The bytes of the whole document which the body writes.
+    package static func bytes(
+        capacity: Int = 512, _ body: (inout JSONWriter) -> Void
+    ) -> [UInt8] {
+        var writer = JSONWriter(capacity: capacity)
+        body(&writer)
+        return writer.bytes
+    }
+
+    package mutating func object(_ body: (inout JSONWriter) -> Void) {
+        nest("{", "}", body)
+    }
+
+    package mutating func array(_ body: (inout JSONWriter) -> Void) {
+        nest("[", "]", body)
+    }
+
+    /// A key; its value is what is written next.
+    package mutating func key(_ key: String) {
+        string(key)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    package mutating func field(_ key: String, _ value: String?) {
+        self.key(key)
+        if let value { string(value) } else { null() }
+    }
+
+    package mutating func field(_ key: String, _ value: some BinaryInteger) {
+        self.key(key)
+        integer(value)
+    }
+
+    package mutating func field(_ key: String, _ value: Double?) {
+        self.key(key)
+        if let value { real(value) } else { null() }
+    }
+
+    package mutating func field(_ key: String, _ value: Bool) {
+        self.key(key)
+        bool(value)
+    }
+
+    package mutating func object(_ key: String, _ body: (inout JSONWriter) -> Void) {
+        self.key(key)
+        object(body)
+    }
+
+    package mutating func array(_ key: String, _ body: (inout JSONWriter) -> Void) {
+        self.key(key)
+        array(body)
+    }
+
+    package mutating func integer(_ value: some BinaryInteger) { scalar(value.description) }
+
+    /// The shortest digits that give this number back; null for what JSON cannot say.
+    package mutating func real(_ value: Double) {
+        if value.isFinite { scalar(value.description) } else { null() }
+    }
+
+    package mutating func bool(_ value: Bool) { scalar(value ? "true" : "false") }
+
+    package mutating func null() { scalar("null") }
+
+    /// A value that is JSON already.
+    package mutating func raw(_ value: some Sequence<UInt8>) {
+        separate()
+        bytes.append(contentsOf: value)
+    }
+
+    package mutating func string(_ text: String) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
+                bytes.append(UInt8(ascii: "\\"))
+                bytes.append(byte)
+            case UInt8(ascii: "\n"): bytes.append(contentsOf: "\\n".utf8)
+            case UInt8(ascii: "\r"): bytes.append(contentsOf: "\\r".utf8)
+            case UInt8(ascii: "\t"): bytes.append(contentsOf: "\\t".utf8)
+            case 0..<0x20: escape(byte)
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private mutating func escape(_ byte: UInt8) {
+        bytes.append(contentsOf: "\\u00".utf8)
+        bytes.append(Hex.digit(byte >> 4))
+        bytes.append(Hex.digit(byte & 0xf))
+    }
+
+    private mutating func nest(
+        _ open: Unicode.Scalar, _ close: Unicode.Scalar, _ body: (inout JSONWriter) -> Void
+    ) {
+        separate()
+        bytes.append(UInt8(ascii: open))
+        needsComma = false
+        body(&self)
+        bytes.append(UInt8(ascii: close))
+        needsComma = true
+    }
+
+    private mutating func scalar(_ text: String) {
+        separate()
+        bytes.append(contentsOf: text.utf8)
+    }
+
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        needsComma = true
+    }
+}
+
+/// Hexadecimal digits, lower case.
+enum Hex {
+    static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+    }
+
+    /// Sixteen digits.
+    static func text(_ value: UInt64) -> String {
+        let digits = (0..<16).map { digit(UInt8(truncatingIfNeeded: value >> (60 - 4 * $0)) & 0xf) }
+        return String(decoding: digits, as: UTF8.self)
+    }
+}

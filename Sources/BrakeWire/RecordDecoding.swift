@@ -1,0 +1,131 @@
+// One record while its events are read: what they must share, and what is undone when it is not JSON.
+
+internal import BrakeModel
+internal import CSimdJSON
+
+/// The state of one record.
+@safe
+struct RecordDecoding {
+    let append: Int64
+    let source: RecordSource
+    /// The type and app of the first event taken, which the others must share.
+    private var type: EventType?
+    private var appHash: UInt64 = 0
+    private var nameOffset: UInt32 = 0
+    private var nameLength: UInt8 = 0
+
+    init(append: Int64, source: RecordSource) {
+        self.append = append
+        self.source = source
+        if case .topic(let type, _) = source { self.type = type }
+    }
+
+    /// Reads all events of the opened document. False, with nothing added, when it is not JSON.
+    mutating func read(
+        _ reader: JSONReader, into batch: inout EventBatch, rejected: inout [RejectedEvent]
+    ) -> Bool {
+        let before = self
+        let events = batch.events.count
+        let names = batch.names.count
+        let rejections = rejected.count
+        let isArray = reader.isArray
+        var index = 0
+        var step = reader.nextEvent()
+        while step == BRAKE_JSON_MORE && index < EventDecoder.eventsMax {
+            take(reader, index: isArray ? index : nil, into: &batch, rejected: &rejected)
+            index += 1
+            step = reader.nextEvent()
+        }
+        if step == BRAKE_JSON_END { return true }
+        self = before
+        batch.events.removeLast(batch.events.count - events)
+        batch.names.removeLast(batch.names.count - names)
+        rejected.removeLast(rejected.count - rejections)
+        guard step == BRAKE_JSON_MORE else { return false }
+        rejected.append(RejectedEvent(index: nil, reason: .tooLarge))
+        return true
+    }
+
+    /// Reads the elements of an array one by one, each as a document of its own.
+    mutating func read(
+        _ elements: [Range<Int>], of value: UnsafeRawBufferPointer, _ reader: JSONReader,
+        into batch: inout EventBatch, rejected: inout [RejectedEvent]
+    ) {
+        guard elements.count <= EventDecoder.eventsMax else {
+            rejected.append(RejectedEvent(index: nil, reason: .tooLarge))
+            return
+        }
+        for (index, range) in elements.enumerated() {
+            let element = unsafe UnsafeRawBufferPointer(rebasing: value[range])
+            guard unsafe reader.readAlone(element) else {
+                rejected.append(RejectedEvent(index: index, reason: .badJSON, bytes: range))
+                continue
+            }
+            take(
+                reader, index: index, offset: range.lowerBound, into: &batch, rejected: &rejected)
+        }
+    }
+
+    /// Takes the event which the reader has just read, from a document that begins at the offset.
+    @inline(__always)
+    private mutating func take(
+        _ reader: JSONReader, index: Int?, offset: Int = 0, into batch: inout EventBatch,
+        rejected: inout [RejectedEvent]
+    ) {
+        do {
+            batch.events.append(try event(reader.event, into: &batch))
+        } catch {
+            rejected.append(reader.event.rejected(error, index: index, offset: offset))
+        }
+    }
+
+    @inline(__always)
+    private mutating func event(
+        _ raw: brake_json_event, into batch: inout EventBatch
+    ) throws(Rejection) -> Event {
+        let type = try raw.checkedType()
+        guard self.type == nil || self.type == type else { throw .wrongType }
+        let app = unsafe try raw.checkedApp()
+        if case .topic(_, let key) = source {
+            guard let key = unsafe key, unsafe areEqual(key, app) else { throw .wrongApp }
+        }
+        let appHash = unsafe StableHash.of(app)
+        let isSameApp = unsafe nameLength > 0 && isName(app, in: batch)
+        guard nameLength == 0 || isSameApp else { throw .wrongApp }
+        var event = try raw.checkedEvent(as: type, appHash: appHash, append: append)
+        if !isSameApp {
+            self.type = type
+            self.appHash = appHash
+            nameOffset = unsafe batch.addName(app)
+            nameLength = UInt8(truncatingIfNeeded: app.count)
+        }
+        event.nameOffset = nameOffset
+        event.nameLength = nameLength
+        return event
+    }
+
+    /// Whether the bytes are the app of the event taken first.
+    private func isName(_ app: UnsafeRawBufferPointer, in batch: EventBatch) -> Bool {
+        guard app.count == Int(nameLength) else { return false }
+        let offset = Int(nameOffset)
+        for index in 0..<app.count where unsafe app[index] != batch.names[offset + index] {
+            return false
+        }
+        return true
+    }
+}
+
+extension brake_json_event {
+    /// The report about this event, in a document that begins at the offset.
+    func rejected(_ reason: Rejection, index: Int?, offset: Int) -> RejectedEvent {
+        let bytes = range.lowerBound + offset..<range.upperBound + offset
+        return RejectedEvent(index: index, id: readableID, reason: reason, bytes: bytes)
+    }
+}
+
+@inline(__always)
+private func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+    guard one.count == other.count else { return false }
+    for index in 0..<one.count where unsafe one[index] != other[index] { return false }
+    return true
+}
