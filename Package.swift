@@ -43,6 +43,9 @@ let package = Package(
         // The stages.
 
         // The executable, where real logs meet stages.
+        .executableTarget(
+            name: "adbrake", dependencies: ["BrakeModel", "BrakeEngine", "Runtime"],
+            swiftSettings: strict),
 
         // Tests.
         tests(of: "EventLog", ["SQLiteLog"]),

@@ -61,11 +61,15 @@ struct AppTable: ~Copyable {
         return slot
     }
 
+    /// The bytes of a slot's app id.
+    func nameBytes(of slot: UInt32) -> ArraySlice<UInt8> {
+        let first = Int(slots[slot].nameOffset)
+        return ArraySlice(names[first..<first + Int(slots[slot].nameLength)])
+    }
+
     /// The id of a slot's app.
     func name(of slot: UInt32) -> AppID {
-        let first = Int(slots[slot].nameOffset)
-        let bytes = names[first..<first + Int(slots[slot].nameLength)]
-        guard let app = AppID(String(decoding: bytes, as: UTF8.self)) else {
+        guard let app = AppID(String(decoding: nameBytes(of: slot), as: UTF8.self)) else {
             preconditionFailure("only valid ids are decoded into events")
         }
         return app

@@ -1,0 +1,190 @@
+// The evaluator's whole state as bytes, and back. A restored evaluator goes on as the original
+// would have: the same decisions at the same ticks, the same checksum.
+
+import BrakeModel
+
+extension Evaluator {
+    /// Rises when the bytes mean something else; golden files keep every version readable.
+    private static let snapshotVersion: UInt8 = 1
+    /// A time more than this from the clock is no time of ours.
+    private static let timeMax = 1 << 53
+
+    /// The state as bytes. To be taken between calls; O(apps and what they have counted).
+    package func snapshot() -> [UInt8] {
+        var writer = SnapshotWriter()
+        writer.bytes.append(Self.snapshotVersion)
+        writer.write(signed: clock)
+        writer.write(fixed: checksum)
+        writer.write(policies.count)
+        for policy in policies { writer.write(text: policy.name.utf8) }
+        writer.write(apps.count)
+        for slot in 0..<UInt32(apps.count) { write(slot, to: &writer) }
+        write(seenSessions, to: &writer)
+        write(seenCrashes, to: &writer)
+        return writer.bytes
+    }
+
+    private func write(_ slot: UInt32, to writer: inout SnapshotWriter) {
+        let app = apps.slots[slot]
+        let brake = app.brake
+        writer.write(text: apps.nameBytes(of: slot))
+        writer.write(Int(app.policy))
+        writer.write(UInt64(brake.state.rawValue))
+        let flags = [brake.isKnown, brake.hasChanged, brake.isSilent, app.isTouched]
+        writer.write(flags.reversed().reduce(0) { $0 << 1 | ($1 ? 1 : 0) } as Int)
+        writer.write(UInt64(brake.relapses))
+        writer.write(UInt64(brake.silenceBaseline))
+        writer.write(UInt64(app.revision))
+        writer.write(UInt64(app.headSecond))
+        writer.write(signed: brake.since)
+        for time in [brake.calmSince, brake.heldSince, brake.easedAt] {
+            writer.write(signed: time == BrakeState.never ? -1 : time)
+        }
+        writer.write(signed: app.due == AppSlot.notDue ? -1 : app.due)
+        for metric in 0..<Metric.count { write(app.rows[metric], to: &writer) }
+        let crashed = app.devices == AppSlot.noDevices ? [] : devices[Int(app.devices)].sorted
+        writer.write(crashed.count)
+        for (device, second) in crashed {
+            writer.write(fixed: device)
+            writer.write(UInt64(second))
+        }
+    }
+
+    /// The panes of a row that hold something: how many, then the distance and count of each.
+    private func write(_ row: RowReference, to writer: inout SnapshotWriter) {
+        guard !row.isNone else { return writer.write(0) }
+        let places = (0..<Panes.windows * Panes.perWindow).filter { rows.pane(row, $0) > 0 }
+        writer.write(places.count)
+        var last = 0
+        for place in places {
+            writer.write(place - last)
+            writer.write(UInt64(rows.pane(row, place)))
+            last = place
+        }
+    }
+
+    private func write(_ seen: borrowing SeenIDs, to writer: inout SnapshotWriter) {
+        writer.write(seen.count)
+        var last: Int64 = 0
+        seen.forEach { entry in
+            writer.write(fixed: entry.hash)
+            writer.write(signed: entry.append - last)
+            last = entry.append
+        }
+    }
+
+    /// The evaluator that `snapshot` was taken of, under these policies: an app whose policy is not
+    /// among them has the first.
+    package init(
+        restoring bytes: [UInt8], policies: [Policy], limits: EvaluatorLimits
+    ) throws(SnapshotFault) {
+        self.init(policies: policies, limits: limits)
+        var reader = SnapshotReader(bytes)
+        let version = try reader.byte()
+        guard version == Self.snapshotVersion else { throw .unknownVersion(Int(version)) }
+        clock = try reader.signed()
+        guard clock == Self.notStarted || (0...Int64(Self.timeMax)).contains(clock) else {
+            throw .damaged
+        }
+        checksum = try reader.fixed()
+        var places: [UInt8] = []
+        for _ in 0..<(try reader.number(upTo: 256)) {
+            let name = String(decoding: try reader.text(bytesMax: 1_024), as: UTF8.self)
+            places.append(UInt8(policies.firstIndex { $0.name == name } ?? 0))
+        }
+        let count = try reader.number(upTo: 1 << 30)
+        guard count <= limits.appsMax else { throw .tooManyApps(count) }
+        for _ in 0..<count { try restoreApp(from: &reader, policies: places) }
+        try Self.restore(&seenSessions, from: &reader)
+        try Self.restore(&seenCrashes, from: &reader)
+        guard reader.isAtEnd else { throw .damaged }
+    }
+
+    private mutating func restoreApp(
+        from reader: inout SnapshotReader, policies places: [UInt8]
+    ) throws(SnapshotFault) {
+        let name = try reader.text(bytesMax: AppID.bytesMax)
+        guard AppID.isValid(name) else { throw .damaged }
+        let hash = unsafe name.withUnsafeBytes { unsafe StableHash.of($0) }
+        guard let slot = apps.insert(hash: hash, name: name) else { throw .damaged }
+        let place = try reader.number(upTo: 255)
+        guard places.indices.contains(place) else { throw .damaged }
+        apps.slots[slot].policy = places[place]
+        let isTouched = try restoreBrake(of: slot, from: &reader)
+        let due = try time(from: &reader)
+        for metric in 0..<Metric.count {
+            apps.slots[slot].rows[metric] = try restoreRow(from: &reader)
+        }
+        let crashed = try reader.number(upTo: 2 * CrashedDevices.countMax)
+        if crashed > 0 {
+            apps.slots[slot].devices = UInt32(devices.count)
+            devices.append(CrashedDevices())
+        }
+        for _ in 0..<crashed {
+            let device = try reader.fixed()
+            let second = UInt32(try reader.number(upTo: Int(UInt32.max)))
+            devices[devices.count - 1].insert(device, at: second)
+        }
+        if let due { schedule(slot, at: due) }
+        if isTouched { touch(slot) }
+    }
+
+    private mutating func restoreBrake(
+        of slot: UInt32, from reader: inout SnapshotReader
+    ) throws(SnapshotFault) -> Bool {
+        var brake = BrakeState()
+        guard let state = ThrottleState(rawValue: UInt8(try reader.number(upTo: 3))) else {
+            throw .damaged
+        }
+        brake.state = state
+        let flags = try reader.number(upTo: 15)
+        brake.isKnown = flags & 1 != 0
+        brake.hasChanged = flags & 2 != 0
+        brake.isSilent = flags & 4 != 0
+        brake.relapses = UInt8(try reader.number(upTo: Int(BrakeState.relapsesMax)))
+        brake.silenceBaseline = UInt32(try reader.number(upTo: Int(UInt32.max)))
+        apps.slots[slot].revision = UInt32(try reader.number(upTo: Int(UInt32.max)))
+        apps.slots[slot].headSecond = UInt32(try reader.number(upTo: Int(UInt32.max)))
+        brake.since = try time(from: &reader) ?? 0
+        brake.calmSince = try time(from: &reader) ?? BrakeState.never
+        brake.heldSince = try time(from: &reader) ?? BrakeState.never
+        brake.easedAt = try time(from: &reader) ?? BrakeState.never
+        apps.slots[slot].brake = brake
+        return flags & 8 != 0
+    }
+
+    private func time(from reader: inout SnapshotReader) throws(SnapshotFault) -> Int64? {
+        let time = try reader.signed()
+        guard (-1...Int64(Self.timeMax)).contains(time) else { throw .damaged }
+        return time == -1 ? nil : time
+    }
+
+    private mutating func restoreRow(
+        from reader: inout SnapshotReader
+    ) throws(SnapshotFault) -> RowReference {
+        let count = try reader.number(upTo: Panes.windows * Panes.perWindow)
+        guard count > 0 else { return .none }
+        var panes = ContiguousArray<UInt32>(repeating: 0, count: Panes.windows * Panes.perWindow)
+        var place = 0
+        for _ in 0..<count {
+            place += try reader.number(upTo: panes.count)
+            guard place < panes.count else { throw .damaged }
+            panes[place] = UInt32(try reader.number(upTo: Int(UInt32.max)))
+        }
+        return rows.makeRow(panes: panes)
+    }
+
+    private static func restore(
+        _ seen: inout SeenIDs, from reader: inout SnapshotReader
+    ) throws(SnapshotFault) {
+        let count = try reader.number(upTo: 1 << 30)
+        var append: Int64 = 0
+        for _ in 0..<count {
+            let hash = try reader.fixed()
+            let distance = try reader.signed()
+            guard abs(distance) <= Int64(Self.timeMax) else { throw .damaged }
+            append &+= distance
+            seen.restore(SeenIDs.Entry(hash: hash, append: append))
+        }
+    }
+}

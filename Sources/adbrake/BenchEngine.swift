@@ -1,0 +1,156 @@
+// `adbrake bench engine`: how fast decoded events are counted and decided, and what an app costs.
+
+import BrakeEngine
+import BrakeModel
+import Glibc
+import Runtime
+
+/// Measures the evaluator alone, on one thread, with events decoded beforehand.
+struct BenchEngine {
+    /// One measurement: so many apps, touched at random or each in its turn.
+    private struct Load {
+        var name: String
+        var apps: Int
+        var events: Int
+        /// Events a second of log time.
+        var rate: Int
+        var inTurn = false
+    }
+
+    private static let batchEvents = 4_096
+    private static let runs = 5
+    private let policy: Policy
+
+    init(policy: Policy) { self.policy = policy }
+
+    func run() {
+        print("engine: policy \(policy.name), one thread, median of \(Self.runs) runs")
+        for load in [
+            Load(name: "1 000 apps", apps: 1_000, events: 8_000_000, rate: 200_000),
+            Load(name: "100 000 apps", apps: 100_000, events: 8_000_000, rate: 500_000),
+            Load(name: "1 000 000 apps", apps: 1_000_000, events: 8_000_000, rate: 500_000),
+        ] {
+            measureSpeed(load)
+        }
+        measureMemory(
+            Load(
+                name: "memory", apps: 20_000, events: 7_400_000, rate: 2_000, inTurn: true))
+    }
+
+    private func measureSpeed(_ load: Load) {
+        let first = makeBatches(
+            Load(name: "", apps: load.apps, events: load.apps, rate: load.rate, inTurn: true),
+            seed: 1, start: 1_700_000_000_000)
+        let start = first.last?.events.last?.append ?? 0
+        let batches = makeBatches(load, seed: 2, start: start)
+        var rates: [Double] = []
+        var looks: Int64 = 0
+        for _ in 0..<Self.runs {
+            var evaluator = makeEvaluator(load)
+            var decisions = Decisions()
+            for batch in first { evaluator.apply(batch, into: &decisions) }
+            let begun = SystemClock.monotonicNanoseconds()
+            for batch in batches {
+                evaluator.apply(batch, into: &decisions)
+                decisions.removeAll()
+            }
+            let seconds = Double(SystemClock.monotonicNanoseconds() - begun) / 1e9
+            rates.append(Double(load.events) / seconds)
+            looks = evaluator.tallies.looks
+        }
+        rates.sort()
+        print(
+            "  \(load.name) at random: \(millions(rates[Self.runs / 2])) M events/s "
+                + "(min \(millions(rates[0])), max \(millions(rates[Self.runs - 1]))), "
+                + "\(looks) looks at apps")
+    }
+
+    private func measureMemory(_ load: Load) {
+        let batches = makeBatches(load, seed: 3, start: 1_700_000_000_000)
+        let before = residentBytes()
+        var evaluator = makeEvaluator(load)
+        var decisions = Decisions()
+        for batch in batches {
+            evaluator.apply(batch, into: &decisions)
+            decisions.removeAll()
+        }
+        let bytes = residentBytes() - before
+        print(
+            "  \(load.apps) apps, each with an event every 10 s for an hour: "
+                + "\(bytes / evaluator.appCount) bytes an app, remembered session ids included "
+                + "(resident memory; \(evaluator.tallies.events) events)")
+    }
+
+    private func makeEvaluator(_ load: Load) -> Evaluator {
+        Evaluator(policies: [policy], limits: EvaluatorLimits(appsMax: load.apps))
+    }
+
+    /// 80 in 100 are ad events, a quarter of them impressions; 3 soft errors; the rest sessions, of
+    /// which every second shows a sign of life, and some crashes.
+    private func makeBatches(_ load: Load, seed: UInt64, start: Int64) -> [EventBatch] {
+        var random = SplitMix64(seed: seed)
+        let ids = (0..<load.apps).map { AppID("app-\(1_000_000 + $0)") }
+        var batches: [EventBatch] = []
+        var batch = EventBatch(capacity: Self.batchEvents)
+        for index in 0..<load.events {
+            let chosen = load.inTurn ? index % load.apps : Int(random.next() % UInt64(load.apps))
+            guard let app = ids[chosen] else { continue }
+            let event = makeEvent(
+                append: start + Int64(index) * 1_000 / Int64(load.rate), random: &random)
+            batch.add(event, app: app)
+            if batch.events.count == Self.batchEvents || index == load.events - 1 {
+                batches.append(batch)
+                batch = EventBatch(capacity: Self.batchEvents)
+            }
+        }
+        return batches
+    }
+
+    private func makeEvent(append: Int64, random: inout SplitMix64) -> Event {
+        let draw = random.next() % 1_000
+        let meaning: EventMeaning =
+            switch draw {
+            case ..<200: .impression
+            case ..<800: .nothing
+            case ..<830: .softError
+            case ..<831: .crash
+            case ..<915: .alive
+            default: .start
+            }
+        return Event(
+            appHash: 0, meaning: meaning, append: append, at: append - 500,
+            idHash: random.next() | 1, sessionHash: random.next() | 1,
+            deviceHash: random.next() | 1)
+    }
+
+    private func millions(_ rate: Double) -> String {
+        let hundredths = Int((rate / 10_000).rounded())
+        let rest = hundredths % 100
+        return "\(hundredths / 100).\(rest < 10 ? "0" : "")\(rest)"
+    }
+
+    /// The memory of this process that is in RAM, from the kernel's account.
+    private func residentBytes() -> Int {
+        guard let file = unsafe fopen("/proc/self/statm", "r") else { return 0 }
+        defer { unsafe fclose(file) }
+        var line = [CChar](repeating: 0, count: 128)
+        guard unsafe fgets(&line, 128, file) != nil else { return 0 }
+        let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8($0) }, as: UTF8.self)
+        let fields = text.split(separator: " ")
+        return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
+    }
+}
+
+/// A small seeded generator (Steele, Lea, Flood 2014).
+struct SplitMix64: RandomNumberGenerator {
+    private var state: UInt64
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9e37_79b9_7f4a_7c15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+        return mixed ^ (mixed >> 31)
+    }
+}
