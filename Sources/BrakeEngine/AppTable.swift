@@ -67,6 +67,10 @@ struct AppTable: ~Copyable {
         return ArraySlice(names[first..<first + Int(slots[slot].nameLength)])
     }
 
+    /// The first byte of a slot's app id, so that it is near when ids are compared.
+    @inline(__always)
+    func firstByte(of slot: UInt32) -> UInt8 { names[Int(slots[slot].nameOffset)] }
+
     /// The id of a slot's app.
     func name(of slot: UInt32) -> AppID {
         guard let app = AppID(String(decoding: nameBytes(of: slot), as: UTF8.self)) else {

@@ -23,13 +23,15 @@ extension Evaluator {
         }
         for place in places {
             let slot = slots[place &- places.lowerBound]
-            if slot != .max { heat &+= apps.slots[slot].headSecond }
+            guard slot != .max else { continue }
+            heat &+= apps.slots[slot].headSecond &+ UInt32(apps.slots[slot].nameLength)
         }
         for place in places {
             let slot = slots[place &- places.lowerBound]
             guard slot != .max else { continue }
             let metric = Self.metric(of: batch.events[place].meaning)
             heat &+= rows.touch(apps.slots[slot].rows[metric])
+            heat &+= UInt32(apps.firstByte(of: slot))
         }
         warmth = heat
     }
