@@ -41,6 +41,7 @@ let package = Package(
         module("Runtime"),
 
         // The stages.
+        module("Evaluate", ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime"]),
 
         // The executable, where real logs meet stages.
         .executableTarget(

@@ -77,7 +77,7 @@ extension Evaluator {
     /// among them has the first.
     package init(
         restoring bytes: [UInt8], policies: [Policy], limits: EvaluatorLimits
-    ) throws(SnapshotFault) {
+    ) throws(RestoreFault) {
         self.init(policies: policies, limits: limits)
         var reader = SnapshotReader(bytes)
         let version = try reader.byte()
@@ -102,7 +102,7 @@ extension Evaluator {
 
     private mutating func restoreApp(
         from reader: inout SnapshotReader, policies places: [UInt8]
-    ) throws(SnapshotFault) {
+    ) throws(RestoreFault) {
         let name = try reader.text(bytesMax: AppID.bytesMax)
         guard AppID.isValid(name) else { throw .damaged }
         let hash = unsafe name.withUnsafeBytes { unsafe StableHash.of($0) }
@@ -131,7 +131,7 @@ extension Evaluator {
 
     private mutating func restoreBrake(
         of slot: UInt32, from reader: inout SnapshotReader
-    ) throws(SnapshotFault) -> Bool {
+    ) throws(RestoreFault) -> Bool {
         var brake = BrakeState()
         guard let state = ThrottleState(rawValue: UInt8(try reader.number(upTo: 3))) else {
             throw .damaged
@@ -153,7 +153,7 @@ extension Evaluator {
         return flags & 8 != 0
     }
 
-    private func time(from reader: inout SnapshotReader) throws(SnapshotFault) -> Int64? {
+    private func time(from reader: inout SnapshotReader) throws(RestoreFault) -> Int64? {
         let time = try reader.signed()
         guard (-1...Int64(Self.timeMax)).contains(time) else { throw .damaged }
         return time == -1 ? nil : time
@@ -161,7 +161,7 @@ extension Evaluator {
 
     private mutating func restoreRow(
         from reader: inout SnapshotReader
-    ) throws(SnapshotFault) -> RowReference {
+    ) throws(RestoreFault) -> RowReference {
         let count = try reader.number(upTo: Panes.windows * Panes.perWindow)
         guard count > 0 else { return .none }
         var panes = ContiguousArray<UInt32>(repeating: 0, count: Panes.windows * Panes.perWindow)
@@ -176,7 +176,7 @@ extension Evaluator {
 
     private static func restore(
         _ seen: inout SeenIDs, from reader: inout SnapshotReader
-    ) throws(SnapshotFault) {
+    ) throws(RestoreFault) {
         let count = try reader.number(upTo: 1 << 30)
         var append: Int64 = 0
         for _ in 0..<count {

@@ -1,7 +1,7 @@
 // The bytes of a snapshot: whole numbers of variable length, and texts.
 
 /// Why a snapshot cannot be restored.
-package enum SnapshotFault: Error, Sendable, Equatable {
+package enum RestoreFault: Error, Sendable, Equatable {
     /// Written by a build whose format this one does not know.
     case unknownVersion(Int)
     /// Ends too early or says what cannot be.
@@ -52,13 +52,13 @@ struct SnapshotReader {
 
     var isAtEnd: Bool { place == bytes.count }
 
-    mutating func byte() throws(SnapshotFault) -> UInt8 {
+    mutating func byte() throws(RestoreFault) -> UInt8 {
         guard place < bytes.count else { throw .damaged }
         place += 1
         return bytes[place - 1]
     }
 
-    mutating func number() throws(SnapshotFault) -> UInt64 {
+    mutating func number() throws(RestoreFault) -> UInt64 {
         var number: UInt64 = 0
         var shift: UInt64 = 0
         while true {
@@ -71,18 +71,18 @@ struct SnapshotReader {
     }
 
     /// A number within bounds that the format gives it.
-    mutating func number(upTo most: Int) throws(SnapshotFault) -> Int {
+    mutating func number(upTo most: Int) throws(RestoreFault) -> Int {
         let number = try number()
         guard number <= UInt64(most) else { throw .damaged }
         return Int(number)
     }
 
-    mutating func signed() throws(SnapshotFault) -> Int64 {
+    mutating func signed() throws(RestoreFault) -> Int64 {
         let number = try number()
         return Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1)
     }
 
-    mutating func fixed() throws(SnapshotFault) -> UInt64 {
+    mutating func fixed() throws(RestoreFault) -> UInt64 {
         var number: UInt64 = 0
         for shift in stride(from: 0, to: 64, by: 8) {
             number |= UInt64(try byte()) << UInt64(shift)
@@ -90,7 +90,7 @@ struct SnapshotReader {
         return number
     }
 
-    mutating func text(bytesMax: Int) throws(SnapshotFault) -> [UInt8] {
+    mutating func text(bytesMax: Int) throws(RestoreFault) -> [UInt8] {
         let count = try number(upTo: bytesMax)
         guard bytes.count - place >= count else { throw .damaged }
         place += count
