@@ -97,8 +97,12 @@ package protocol LogWorker: AnyObject {
     /// that is absent is read from the first record still there.
     func start(partition: Int, at positions: [TopicPartition: Int64]) throws(LogFault)
 
-    /// As `LogReader.poll`, over the inputs of all started partitions. Returns early when the
-    /// assignment is about to change.
+    /// Inputs that polls leave out, as neither waiting nor ended: of these so much has been read
+    /// that the others have to catch up first.
+    var held: Set<TopicPartition> { get set }
+
+    /// As `LogReader.poll`, over the inputs of all started partitions that are not held. Returns
+    /// early when the assignment is about to change.
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome
 
     /// Commits outputs with input positions: all of it or nothing, and only while the partitions are

@@ -3,6 +3,8 @@
 /// Positions in partitions, and whose turn it is.
 package struct Follower {
     package private(set) var positions: [TopicPartition: Int64] = [:]
+    /// Partitions that fills leave out.
+    package var held: Set<TopicPartition> = []
     private var order: [TopicPartition] = []
     /// The partition that the next fill begins with, so that none waits for ever behind another.
     private var turn = 0
@@ -20,6 +22,7 @@ package struct Follower {
 
     package mutating func leave(_ place: TopicPartition) {
         positions[place] = nil
+        held.remove(place)
         order.removeAll { $0 == place }
     }
 
@@ -35,6 +38,7 @@ package struct Follower {
         var ended: Set<TopicPartition> = []
         for index in order.indices {
             let place = order[(turn + index) % order.count]
+            if held.contains(place) { continue }
             let bounds = bounds(place)
             let position = positions[place, default: 0]
             try check(place, position: position, bounds: bounds)

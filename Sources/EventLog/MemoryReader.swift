@@ -33,6 +33,11 @@ final class MemoryWorker: LogWorker {
         self.generation = generation
     }
 
+    var held: Set<TopicPartition> {
+        get { follower.held }
+        set { follower.held = newValue }
+    }
+
     func pollAssignment(waitMilliseconds: Int) throws(LogFault) -> AssignmentChange? {
         var change = nextChange()
         if change == nil, waitMilliseconds > 0 {

@@ -40,6 +40,11 @@ final class SQLiteWorker: LogWorker {
         generation = log.shared.withLock { $0.generation }
     }
 
+    var held: Set<TopicPartition> {
+        get { follower.held }
+        set { follower.held = newValue }
+    }
+
     func pollAssignment(waitMilliseconds: Int) throws(LogFault) -> AssignmentChange? {
         var change = try nextChange()
         if change == nil, waitMilliseconds > 0 {
