@@ -48,6 +48,11 @@ let package = Package(
             name: "adbrake", dependencies: ["BrakeModel", "BrakeEngine", "Runtime"],
             swiftSettings: strict),
 
+        // Measured by hand.
+        .executableTarget(
+            name: "LogBench", dependencies: ["EventLog", "SQLiteLog"], path: "Benchmarks/LogBench",
+            swiftSettings: strict),
+
         // Tests.
         tests(of: "EventLog", ["SQLiteLog"]),
         tests(of: "Runtime"),
