@@ -54,7 +54,10 @@ let package = Package(
             swiftSettings: strict),
 
         // Tests.
-        tests(of: "EventLog", ["SQLiteLog"]),
+        tests(of: "EventLog", ["SQLiteLog", "LogTortureChild"]),
+        .executableTarget(
+            name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],
+            path: "Tests/LogTortureChild", swiftSettings: strict),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         .testTarget(

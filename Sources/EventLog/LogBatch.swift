@@ -12,7 +12,7 @@ package final class LogBatch {
     /// The usual limit of a batch.
     package static let defaultBytesMax = 4 << 20
     /// What a record counts besides its bytes, so that empty ones have a limit too.
-    static let recordOverhead = 64
+    package static let recordOverhead = 64
 
     /// In the order in which the log gave them: each partition by offset.
     package private(set) var records: ContiguousArray<LogRecord> = []

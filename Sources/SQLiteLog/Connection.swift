@@ -238,6 +238,11 @@ extension LogFault {
                 )
             case SQLITE_CANTOPEN:
                 ("check that the directory exists and that this user may write to it", .stop)
+            case SQLITE_ERROR:
+                (
+                    "the file is damaged or was changed by something else: restore it from a backup",
+                    .stop
+                )
             case SQLITE_READONLY, SQLITE_PERM, SQLITE_AUTH:
                 ("let this user write to the file and its directory", .stop)
             default:

@@ -15,7 +15,7 @@ enum WriteWork: Sendable {
     var bytes: Int {
         switch self {
         case .append(let records), .commit(_, _, let records, _):
-            records.reduce(0) { $0 + $1.bytes + 64 }
+            records.reduce(0) { $0 + $1.bytes + LogBatch.recordOverhead }
         case .takeOver, .maintain: 0
         }
     }

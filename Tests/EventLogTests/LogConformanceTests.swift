@@ -131,6 +131,34 @@ struct LogConformanceTests {
         }
     }
 
+    @Test("has shown all that was appended before the time it names", arguments: LogKind.local)
+    func asOfIsExact(kind: LogKind) throws {
+        try withDirectory { directory in
+            let log = try kind.open(directory, 4, .wall)
+            let writers = DispatchGroup()
+            defer {
+                writers.wait()
+                log.close()
+            }
+            for thread in 0..<2 {
+                DispatchQueue.global().async(group: writers) {
+                    for _ in 0..<300 { try? log.append([.init(.session, thread, "v")]) }
+                }
+            }
+            let places = [TopicPartition(.session, 0), TopicPartition(.session, 1)]
+            let reader = try log.makeReader(from: [places[0]: 0, places[1]: 0])
+            defer { reader.close() }
+            let batch = LogBatch()
+            var (clock, seen) = (Int64.min, 0)
+            while seen < 600 {
+                let outcome = try reader.poll(into: batch, waitMilliseconds: 10_000)
+                for record in batch.records { #expect(record.append >= clock) }
+                seen += batch.records.count
+                if outcome.ended.count == 2 { clock = max(clock, outcome.asOf) }
+            }
+        }
+    }
+
     @Test("wakes a waiting reader when something was appended", arguments: LogKind.all)
     func wakes(kind: LogKind) throws {
         try kind.withLog { log in

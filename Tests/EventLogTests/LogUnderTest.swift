@@ -18,7 +18,9 @@ struct LogKind: Sendable, CustomTestStringConvertible {
         try SQLiteLog(path: directory + "/log.db", partitions: partitions, clock: clock)
     }
 
-    static let all = [memory, sqlite]
+    static let all = local
+    /// Those whose append times and reads share one clock.
+    static let local = [memory, sqlite]
 
     /// Runs the body with a new log, and closes and removes it.
     func withLog(
