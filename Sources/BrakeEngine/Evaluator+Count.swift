@@ -39,11 +39,11 @@ extension Evaluator {
     }
 
     private mutating func note(_ event: Event, _ time: EventTime) {
-        tallies.events += 1
-        tallies.convertedTimes += Int64(event.convertedTimes)
-        if time.isShifted { tallies.shifted += 1 }
-        if time.isFuture { tallies.future += 1 }
-        if isExpired(time.time) { tallies.expired += 1 }
+        tallied.events += 1
+        tallied.convertedTimes += Int64(event.convertedTimes)
+        if time.isShifted { tallied.shifted += 1 }
+        if time.isFuture { tallied.future += 1 }
+        if isExpired(time.time) { tallied.expired += 1 }
         checksum &+= StableHash.combine(
             event.appHash ^ UInt64(event.meaning.rawValue),
             UInt64(bitPattern: time.time) ^ event.idHash ^ event.sessionHash)
@@ -64,7 +64,7 @@ extension Evaluator {
         if isNew {
             add(.sessions, at: second, in: slot)
         } else {
-            tallies.repeats += 1
+            tallied.repeats += 1
             add(.repeatedStarts, at: second, in: slot)
         }
         touchIfWatched(slot)
@@ -77,7 +77,7 @@ extension Evaluator {
             !seenCrashes.insert(
                 StableHash.combine(event.appHash, event.idHash), append: event.append, clock: clock)
         {
-            tallies.repeats += 1
+            tallied.repeats += 1
             add(.repeatedCrashes, at: second, in: slot)
             return
         }
@@ -131,7 +131,7 @@ extension Evaluator {
             head / 60 &- second / 60 < UInt32(Panes.perWindow)
         else { return }
         if !rows.add(to: &apps.slots[slot].rows[metric.rawValue], at: second, head: head) {
-            tallies.saturated += 1
+            tallied.saturated += 1
         }
     }
 

@@ -31,7 +31,7 @@ extension Evaluator {
     }
 
     private mutating func look(at slot: UInt32, tick: Int64, into decisions: inout Decisions) {
-        tallies.looks += 1
+        tallied.looks += 1
         apps.slots[slot].isTouched = false
         if apps.slots[slot].due <= tick { apps.slots[slot].due = AppSlot.notDue }
         slide(slot, to: headSecond(at: tick - 1))
@@ -59,7 +59,7 @@ extension Evaluator {
         _ slot: UInt32, tick: Int64, _ cause: ThrottleCause, _ verdict: Verdict,
         _ judgement: Judgement, into decisions: inout Decisions
     ) {
-        tallies.changes += 1
+        tallied.changes += 1
         apps.slots[slot].revision += 1
         let app = apps.slots[slot]
         let why = Why(

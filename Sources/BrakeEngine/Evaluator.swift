@@ -33,7 +33,7 @@ package struct Evaluator: ~Copyable {
 
     /// C: every record before it has been counted. `Evaluator.notStarted` at first.
     package internal(set) var clock = Evaluator.notStarted
-    package internal(set) var tallies = Tallies()
+    var tallied = Tallies()
     /// Rolls over every counted event and every change: two evaluators that agree have the same.
     package internal(set) var checksum: UInt64 = 0
 
@@ -52,6 +52,8 @@ package struct Evaluator: ~Copyable {
     var touchTicks: [Int64]
     /// The earliest tick with anything to decide.
     var nextDecision = Int64.max
+    /// Counts without deciding, to fill windows again when no snapshot is left.
+    var isRecounting = false
     /// Keeps loads that look ahead from being optimised away.
     var warmth: UInt32 = 0
 
@@ -69,6 +71,16 @@ package struct Evaluator: ~Copyable {
         touched = Array(repeating: [], count: policies.count)
         touchTicks = Array(repeating: .max, count: policies.count)
     }
+
+    /// What it has met since it began or was restored.
+    package var tallies: Tallies {
+        var tallies = tallied
+        tallies.displacedIDs = seenSessions.displaced + seenCrashes.displaced
+        return tallies
+    }
+
+    /// The earliest tick with anything to decide, nil when no app is due.
+    package var nextTick: Int64? { nextDecision == .max ? nil : nextDecision }
 
     /// How many apps it knows.
     package var appCount: Int { apps.count }
@@ -88,7 +100,7 @@ package struct Evaluator: ~Copyable {
     @inline(__always)
     package mutating func advance(to time: Int64, into decisions: inout Decisions) {
         guard time > clock else { return }
-        while nextDecision <= time { decide(at: nextDecision, into: &decisions) }
+        while nextDecision <= time, !isRecounting { decide(at: nextDecision, into: &decisions) }
         clock = time
     }
 
@@ -96,7 +108,7 @@ package struct Evaluator: ~Copyable {
     {
         let event = batch.events[place]
         if event.append < clock {
-            tallies.stragglers += 1
+            tallied.stragglers += 1
         } else {
             advance(to: event.append, into: &decisions)
         }
@@ -107,7 +119,7 @@ package struct Evaluator: ~Copyable {
             touch(slot)
             count(event, in: slot)
         } else {
-            tallies.refusedApps += 1
+            tallied.refusedApps += 1
             decisions.refused.append((event: place, reason: .tooManyApps))
         }
     }

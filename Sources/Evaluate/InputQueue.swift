@@ -1,7 +1,6 @@
 // One input of a partition group: events read and decoded, but not yet counted.
 
 import BrakeModel
-import BrakeWire
 
 /// Decoded events of one input in order of offset, with the offsets at which records end, so that
 /// what is committed is exactly what was counted.
@@ -58,15 +57,18 @@ struct InputQueue {
         firstEvent = mark.events
         firstMark += 1
         position = mark.nextOffset
-        if isEmpty { clear() }
+        if isEmpty { clear() } else if firstEvent >= Self.eventsMax { compact() }
     }
 
-    /// Nothing but gaps lay before this offset: what is committed may pass them.
-    mutating func skipGap(to offset: Int64) {
-        if isEmpty, offset > readPosition {
-            readPosition = offset
-            position = offset
-        }
+    /// Drops what has been counted, when that has become as much as may wait.
+    private mutating func compact() {
+        var rest = EventBatch()
+        for place in firstEvent..<batch.events.count { rest.move(batch.events[place], from: batch) }
+        marks.removeFirst(firstMark)
+        for place in marks.indices { marks[place].events -= firstEvent }
+        batch = rest
+        firstEvent = 0
+        firstMark = 0
     }
 
     private mutating func clear() {

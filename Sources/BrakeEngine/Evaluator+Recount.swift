@@ -1,0 +1,46 @@
+// Beginning again from published states, when there is no snapshot: windows are filled from the
+// inputs that are still there, and the states are taken as they were.
+
+package import BrakeModel
+
+extension Evaluator {
+    /// Makes an app known in the state that it was last published with.
+    package mutating func seed(_ change: ThrottleChange) {
+        let name = Array(change.app.text.utf8)
+        guard let slot = apps.insert(hash: StableHash.of(change.app.text), name: name) else {
+            tallied.refusedApps += 1
+            return
+        }
+        apps.slots[slot].revision = UInt32(clamping: change.revision)
+        if let place = policies.firstIndex(where: { $0.name == change.policy }) {
+            apps.slots[slot].policy = UInt8(place)
+        }
+        var brake = BrakeState()
+        brake.isKnown = true
+        brake.state = change.state
+        brake.since = change.since
+        brake.hasChanged = change.revision > 1 || change.cause != .initial
+        if change.cause == .recovery { brake.easedAt = change.since }
+        apps.slots[slot].brake = brake
+    }
+
+    /// From here on events are counted, but nothing is decided, until `resume`.
+    package mutating func beginRecount() { isRecounting = true }
+
+    /// Ends the recount at a clock: every app is looked at, at its next tick.
+    package mutating func resume(at time: Int64) {
+        isRecounting = false
+        clock = max(clock, time)
+        calendar = Calendar()
+        nextDecision = .max
+        for policy in 0..<policies.count {
+            touched[policy].removeAll()
+            touchTicks[policy] = .max
+        }
+        for slot in 0..<UInt32(apps.count) {
+            apps.slots[slot].due = AppSlot.notDue
+            apps.slots[slot].isTouched = false
+            touch(slot)
+        }
+    }
+}

@@ -1,0 +1,23 @@
+// What a person can set of the evaluate stage.
+
+package import BrakeEngine
+
+/// Settings of the evaluator lanes; times in milliseconds.
+package struct EvaluateSettings: Sendable {
+    /// The first is every app's policy.
+    package var policies: [Policy]
+    package var limits: EvaluatorLimits
+    /// How far the clock stays behind the wall clock when nothing waits.
+    package var idleLagMilliseconds: Int64 = 500
+    /// The longest an epoch stays open while there is input.
+    package var epochMilliseconds: Int64 = 200
+    /// How often an idle partition commits an epoch all the same: the heartbeat of edges.
+    package var heartbeatMilliseconds: Int64 = 2_000
+    /// How often the state is put into the log.
+    package var snapshotMilliseconds: Int64 = 60_000
+
+    package init(policies: [Policy], limits: EvaluatorLimits = EvaluatorLimits()) {
+        self.policies = policies
+        self.limits = limits
+    }
+}

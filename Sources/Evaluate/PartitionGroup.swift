@@ -1,0 +1,224 @@
+// One partition of the four inputs: their merge by append time, the clock, and the open epoch.
+
+import BrakeEngine
+import BrakeModel
+import BrakeWire
+import EventLog
+
+/// Counts what the inputs of a partition bring, in order of append time, as far as it is certain that
+/// nothing earlier waits. One thread owns it.
+final class PartitionGroup {
+    /// Counted together: looking ahead pays only with some to look at.
+    private static let batchEvents = 4_096
+    /// The most dead letters of one epoch; what is beyond is counted only.
+    static let deadLettersMax = 1_000
+
+    let partition: Int
+    var evaluator: Evaluator
+    private(set) var queues: [InputQueue]
+    /// For each input whether its end was seen at `asOf`.
+    private var ended: [Bool]
+    private var asOf = Int64.min
+
+    // The open epoch.
+    var decisions = Decisions()
+    private(set) var letters: [DeadLetter] = []
+    /// Of records that have been read but not counted, by input: they belong to a later epoch.
+    private var waitingLetters: [[DeadLetter]]
+    private(set) var rejected: [Rejection: Int64] = [:]
+    /// Records counted since the last commit.
+    private(set) var recordsCounted = 0
+    /// C at the last commit.
+    private var committedClock: Int64
+
+    // The last committed epoch.
+    var number: Int64
+    var snapshots: [EpochRecord.SnapshotPointer]
+    var throttleEnd: Int64
+
+    private var merged = EventBatch(capacity: PartitionGroup.batchEvents)
+    private var rejectedEvents: [RejectedEvent] = []
+
+    /// A group that goes on after an epoch; number 0: none yet.
+    init(
+        partition: Int, evaluator: consuming Evaluator, positions: [Int64], number: Int64,
+        snapshots: [EpochRecord.SnapshotPointer], throttleEnd: Int64
+    ) {
+        precondition(positions.count == Topic.inputs.count, "one position an input")
+        self.partition = partition
+        committedClock = evaluator.clock
+        self.evaluator = evaluator
+        self.number = number
+        self.snapshots = snapshots
+        self.throttleEnd = throttleEnd
+        queues = positions.map { InputQueue(position: $0) }
+        ended = positions.map { _ in false }
+        waitingLetters = positions.map { _ in [] }
+    }
+
+    /// Whether anything would be lost without a commit.
+    var isOpen: Bool { recordsCounted > 0 || !decisions.isEmpty || !letters.isEmpty }
+    /// Whether the clock has passed a tick since the last commit.
+    func hasPassedTick(of milliseconds: Int64) -> Bool {
+        evaluator.clock / milliseconds > committedClock / milliseconds
+    }
+    /// Whether records wait that the clock has passed already: the open epoch ends before them, so
+    /// that a replay, which sorts each epoch by append time, counts them where they were counted.
+    var hasStragglers: Bool {
+        queues.contains { ($0.nextAppend ?? .max) < evaluator.clock }
+    }
+    /// The inputs of which so much waits that they must not be read further.
+    var fullInputs: [TopicPartition] {
+        zip(Topic.inputs, queues).filter { $0.1.isFull }.map { TopicPartition($0.0, partition) }
+    }
+    /// Where the counting stands, for the commit.
+    var positions: [TopicPartition: Int64] {
+        var positions: [TopicPartition: Int64] = [:]
+        for (topic, queue) in zip(Topic.inputs, queues) {
+            positions[TopicPartition(topic, partition)] = queue.position
+        }
+        return positions
+    }
+
+    // MARK: Reading
+
+    /// Takes a record of one of the inputs.
+    func take(_ record: LogRecord, as type: EventType, with decoder: EventDecoder) {
+        let input = Int(type.rawValue)
+        queues[input].add(offset: record.offset, append: record.append) { batch in
+            unsafe decoder.decode(
+                record.value, append: record.append, from: .topic(type, key: record.key),
+                into: &batch, rejected: &rejectedEvents)
+        }
+        for event in rejectedEvents { setAside(event, of: record, input) }
+        rejectedEvents.removeAll(keepingCapacity: true)
+    }
+
+    private func setAside(_ event: RejectedEvent, of record: LogRecord, _ input: Int) {
+        rejected[event.reason, default: 0] += 1
+        guard waitingLetters[input].count < Self.deadLettersMax else { return }
+        unsafe waitingLetters[input].append(
+            DeadLetter(
+                topic: record.topic.name, partition: partition, offset: record.offset,
+                append: record.append, event: event, value: record.value))
+    }
+
+    /// Notes which inputs a poll has read to their ends.
+    func note(_ outcome: PollOutcome) {
+        for (input, topic) in Topic.inputs.enumerated() {
+            ended[input] = outcome.ended.contains(TopicPartition(topic, partition))
+        }
+        asOf = outcome.asOf
+    }
+
+    // MARK: Counting
+
+    /// Counts what can be counted, deciding at the ticks that are passed.
+    func count() {
+        // Of an input that has more, anything from its last append time on may be still to come.
+        var limit = Int64.max
+        for (queue, isEnded) in zip(queues, ended) where !isEnded {
+            limit = min(limit, queue.lastAppend)
+        }
+        // So many records of one millisecond that they cannot wait for the last of them.
+        let isStuck = queues.contains { $0.isFull }
+        while let input = nextInput(), let append = queues[input].nextAppend,
+            append < limit || isStuck && append == limit
+        {
+            queues[input].moveFirst(to: &merged)
+            recordsCounted += 1
+            if merged.events.count >= Self.batchEvents { countMerged() }
+        }
+        countMerged()
+        for input in queues.indices where !waitingLetters[input].isEmpty { sendLetters(of: input) }
+        if limit != .max { evaluator.advance(to: limit, into: &decisions) }
+    }
+
+    private func sendLetters(of input: Int) {
+        let counted = waitingLetters[input].prefix { $0.offset < queues[input].position }
+        letters += counted.prefix(max(0, Self.deadLettersMax - letters.count))
+        waitingLetters[input].removeFirst(counted.count)
+    }
+
+    /// Lets the clock follow the wall clock at a distance, if nothing waits in any input.
+    func followWallClock(idleLag: Int64) {
+        guard ended.allSatisfy({ $0 }), queues.allSatisfy({ $0.isEmpty }) else { return }
+        evaluator.advance(to: asOf - idleLag, into: &decisions)
+    }
+
+    /// Counts an epoch of the past: what each input has before its end offset, then the clock.
+    func recount(upTo ends: [Int64], clock: Int64) {
+        while let input = nextInput(below: ends) {
+            queues[input].moveFirst(to: &merged)
+            if merged.events.count >= Self.batchEvents { countMerged() }
+        }
+        countMerged()
+        evaluator.advance(to: clock, into: &decisions)
+        committedClock = evaluator.clock
+    }
+
+    /// The input whose next record comes first; of equal append times the first topic's.
+    private func nextInput(below ends: [Int64]? = nil) -> Int? {
+        var first: Int?
+        for input in queues.indices {
+            guard let append = queues[input].nextAppend else { continue }
+            if let ends, queues[input].nextEnd > ends[input] { continue }
+            if let best = first, let bestAppend = queues[best].nextAppend, bestAppend <= append {
+                continue
+            }
+            first = input
+        }
+        return first
+    }
+
+    private func countMerged() {
+        guard !merged.events.isEmpty else { return }
+        evaluator.apply(merged, into: &decisions)
+        for refused in decisions.refused { refuse(merged.events[refused.event], refused.reason) }
+        decisions.refused.removeAll(keepingCapacity: true)
+        merged.removeAll()
+    }
+
+    private func refuse(_ event: Event, _ reason: Rejection) {
+        rejected[reason, default: 0] += 1
+        guard letters.count < Self.deadLettersMax else { return }
+        let first = Int(event.nameOffset)
+        let name = Array(merged.names[first..<first + Int(event.nameLength)])
+        unsafe name.withUnsafeBytes { bytes in
+            unsafe letters.append(
+                DeadLetter(
+                    topic: "app", partition: partition, offset: -1, append: event.append,
+                    event: RejectedEvent(index: nil, reason: reason), value: bytes))
+        }
+    }
+
+    // MARK: Committing
+
+    /// Closes the epoch that has just been committed.
+    func closeEpoch() {
+        number += 1
+        dropOutputs()
+    }
+
+    /// Forgets what the epoch would publish: it is in the log.
+    func dropOutputs() {
+        recordsCounted = 0
+        committedClock = evaluator.clock
+        decisions.removeAll()
+        letters.removeAll(keepingCapacity: true)
+    }
+
+    /// Forgets what was read beyond the last counted record: it will be read again.
+    func dropUncounted() {
+        queues = queues.map { InputQueue(position: $0.position) }
+        waitingLetters = queues.map { _ in [] }
+        dropOutputs()
+        rejected.removeAll()
+    }
+
+    /// Hands over the counts of rejections since the last call, for metrics.
+    func takeRejected() -> [Rejection: Int64] {
+        defer { rejected.removeAll(keepingCapacity: true) }
+        return rejected
+    }
+}

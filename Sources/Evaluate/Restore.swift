@@ -1,0 +1,221 @@
+// Bringing a partition back to where its last epoch left it, from the log alone.
+
+import BrakeEngine
+import BrakeModel
+import BrakeWire
+import EventLog
+import Runtime
+
+/// Restores one partition group. The order is that of trust: what was committed, the epoch that
+/// goes with it, the newest snapshot that is whole, the inputs after it, epoch by epoch. Every
+/// epoch's checksum is compared; one that differs stops the partition rather than deciding on counts
+/// that are not those of the log.
+struct Restore {
+    /// How long one read may wait for what the log has said is there.
+    private static let waitMilliseconds = 10_000
+
+    let log: any EventLog
+    let partition: Int
+    let policies: [Policy]
+    let limits: EvaluatorLimits
+    let logger: Logger
+
+    /// The group as it was when these positions were committed.
+    func run(committed: [TopicPartition: Int64]) throws(LogFault) -> PartitionGroup {
+        let history = EpochHistory(log: log, partition: partition)
+        guard let last = try history.last() else {
+            guard committed.isEmpty else {
+                throw fault("positions are committed, but no epoch is there to explain them")
+            }
+            return makeGroup(
+                Evaluator(policies: policies, limits: limits), at: try firstOffsets(), after: nil)
+        }
+        try check(last, against: committed)
+        for pointer in last.snapshots {
+            guard let evaluator = restoreImage(pointer) else { continue }
+            let epochs = try history.epochs(from: pointer.epoch, upTo: last)
+            guard let first = epochs.first, first.number == pointer.epoch else {
+                warn("the epoch of a snapshot is no longer there", pointer)
+                continue
+            }
+            return try replay(evaluator, epochs: Array(epochs.dropFirst()), from: first.offsets)
+        }
+        return try withoutSnapshot(history, last)
+    }
+
+    private func check(
+        _ last: EpochRecord, against committed: [TopicPartition: Int64]
+    ) throws(LogFault) {
+        for type in EventType.allCases {
+            let position = committed[place(type)]
+            guard position == last.offsets[type] else {
+                throw fault(
+                    "epoch \(last.number) ends \(type.name) at \(last.offsets[type]), but "
+                        + "\(position.map(String.init) ?? "no position") is committed")
+            }
+        }
+    }
+
+    // MARK: From a snapshot
+
+    /// The evaluator of a snapshot, nil, and said, when that is torn or missing.
+    private func restoreImage(_ pointer: EpochRecord.SnapshotPointer) -> Evaluator? {
+        var image = SnapshotImage(
+            partition: partition, epoch: pointer.epoch, chunks: pointer.chunks,
+            bytes: pointer.bytes)
+        do {
+            let place = TopicPartition(.snapshot, partition)
+            let scan = try LogScan(log, from: [place: pointer.offset])
+            defer { scan.close() }
+            while !image.isWhole {
+                var isTorn: (any Error)?
+                let more = try scan.next { record in
+                    guard isTorn == nil, !image.isWhole, let value = unsafe record.value else { return }
+                    do { unsafe try image.append(value) } catch { isTorn = error }
+                }
+                if let isTorn { throw isTorn }
+                guard more || image.isWhole else { break }
+            }
+            return try Evaluator(
+                restoring: try image.finish(), policies: policies, limits: limits)
+        } catch {
+            warn("a snapshot cannot be used: \(error)", pointer)
+            return nil
+        }
+    }
+
+    /// Counts the epochs after a snapshot again; what they publish is in the log already.
+    private func replay(
+        _ evaluator: consuming Evaluator, epochs: [EpochRecord], from start: EpochRecord.Offsets
+    ) throws(LogFault) -> PartitionGroup {
+        guard let last = epochs.last else {
+            // The snapshot is that of the last epoch, but the last epoch cannot yet point to it.
+            throw fault("an epoch points to a snapshot of itself")
+        }
+        let group = makeGroup(evaluator, at: start, after: last)
+        let scan = try LogScan(log, from: positions(start))
+        defer { scan.close() }
+        let decoder = EventDecoder()
+        for epoch in epochs {
+            try read(scan, into: group, upTo: epoch.offsets, decoder)
+            group.recount(upTo: EventType.allCases.map { epoch.offsets[$0] }, clock: epoch.clock)
+            guard group.evaluator.checksum == epoch.checksum else {
+                throw fault(
+                    "counted again, epoch \(epoch.number) has another checksum: the inputs are not "
+                        + "those it was made of")
+            }
+            group.dropOutputs()
+        }
+        group.dropUncounted()
+        return group
+    }
+
+    /// Reads the inputs until all that lies before these offsets is in the group's queues.
+    private func read(
+        _ scan: LogScan, into group: PartitionGroup, upTo ends: EpochRecord.Offsets,
+        _ decoder: EventDecoder
+    ) throws(LogFault) {
+        while EventType.allCases.contains(where: { scan.position(place($0)) < ends[$0] }) {
+            let more = try scan.next { record in
+                if let type = EventType(name: record.topic.name) {
+                    group.take(record, as: type, with: decoder)
+                }
+            }
+            guard more else { throw fault("the inputs end before the epochs that were made of them") }
+        }
+    }
+
+    // MARK: Without one
+
+    /// Every epoch again if all are there, else states as published and windows from the inputs.
+    private func withoutSnapshot(
+        _ history: EpochHistory, _ last: EpochRecord
+    ) throws(LogFault) -> PartitionGroup {
+        let first = try firstOffsets()
+        let hasAll = EventType.allCases.allSatisfy { first[$0] == 0 }
+        if hasAll, let epochs = try? history.epochs(from: 1, upTo: last), epochs.first?.number == 1 {
+            return try replay(
+                Evaluator(policies: policies, limits: limits), epochs: epochs, from: first)
+        }
+        logger.warning(
+            "no snapshot is left: states as published, windows from the inputs still there",
+            ["partition": LogValue(partition)])
+        let group = makeGroup(try seeded(), at: first, after: last)
+        group.evaluator.beginRecount()
+        let scan = try LogScan(log, from: positions(first))
+        defer { scan.close() }
+        try read(scan, into: group, upTo: last.offsets, EventDecoder())
+        group.recount(upTo: EventType.allCases.map { last.offsets[$0] }, clock: last.clock)
+        group.evaluator.resume(at: last.clock)
+        group.dropUncounted()
+        return group
+    }
+
+    /// An evaluator that knows the apps of `throttle` in their states.
+    private func seeded() throws(LogFault) -> Evaluator {
+        var states: [AppID: ThrottleRecord] = [:]
+        let place = TopicPartition(.throttle, partition)
+        let scan = try LogScan(log, from: [place: try log.bounds(of: place).lowerBound])
+        defer { scan.close() }
+        let reader = DocumentReader()
+        var isMore = true
+        while isMore {
+            isMore = try scan.next { record in
+                guard let value = unsafe record.value,
+                    let state = unsafe try? ThrottleRecord.decode(value, with: reader)
+                else { return }
+                states[state.change.app] = state
+            }
+        }
+        var evaluator = Evaluator(policies: policies, limits: limits)
+        for app in states.keys.sorted() {
+            if let state = states[app] { evaluator.seed(state.change) }
+        }
+        return evaluator
+    }
+
+    // MARK: Parts
+
+    private func makeGroup(
+        _ evaluator: consuming Evaluator, at offsets: EpochRecord.Offsets, after last: EpochRecord?
+    ) -> PartitionGroup {
+        PartitionGroup(
+            partition: partition, evaluator: evaluator,
+            positions: EventType.allCases.map { offsets[$0] }, number: last?.number ?? 0,
+            snapshots: last?.snapshots ?? [], throttleEnd: last?.throttleEnd ?? 0)
+    }
+
+    private func firstOffsets() throws(LogFault) -> EpochRecord.Offsets {
+        var offsets = EpochRecord.Offsets()
+        for type in EventType.allCases {
+            offsets[type] = try log.bounds(of: place(type)).lowerBound
+        }
+        return offsets
+    }
+
+    private func positions(_ offsets: EpochRecord.Offsets) -> [TopicPartition: Int64] {
+        var positions: [TopicPartition: Int64] = [:]
+        for type in EventType.allCases { positions[place(type)] = offsets[type] }
+        return positions
+    }
+
+    private func place(_ type: EventType) -> TopicPartition {
+        TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+    }
+
+    private func fault(_ reason: String) -> LogFault {
+        LogFault(
+            "restore", at: "partition \(partition) of \(log.place)", reason: reason,
+            hint: "the log is not the one that was committed to: was it replaced or cut?",
+            remedy: .stop)
+    }
+
+    private func warn(_ message: String, _ pointer: EpochRecord.SnapshotPointer) {
+        logger.warning(
+            "falling back to an older snapshot",
+            [
+                "partition": LogValue(partition), "epoch": LogValue(Int(pointer.epoch)),
+                "reason": .text(message),
+            ])
+    }
+}
