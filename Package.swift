@@ -45,7 +45,9 @@ let package = Package(
 
         // The executable, where real logs meet stages.
         .executableTarget(
-            name: "adbrake", dependencies: ["BrakeModel", "BrakeEngine", "Runtime"],
+            name: "adbrake", dependencies: [
+                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Evaluate", "Runtime",
+            ],
             swiftSettings: strict),
 
         // Measured by hand.

@@ -21,7 +21,8 @@ struct EpochCommit {
             outputs.append(
                 OutgoingRecord(
                     .throttle, partition: partition, key: Array(change.app.text.utf8),
-                    value: ThrottleRecord(change: change, partition: partition, epoch: number).encode()))
+                    value: ThrottleRecord(change: change, partition: partition, epoch: number)
+                        .encode()))
         }
         for notice in group.decisions.notices {
             outputs.append(

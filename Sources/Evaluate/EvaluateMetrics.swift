@@ -34,7 +34,8 @@ package struct EvaluateMetrics: Sendable {
         commits = metrics.histogram(
             "adbrake_evaluate_commit_seconds", help: "How long the log took to commit epochs.")
         faults = metrics.counter(
-            "adbrake_evaluate_log_faults_total", help: "Failed calls to the log that were tried again.",
+            "adbrake_evaluate_log_faults_total",
+            help: "Failed calls to the log that were tried again.",
             labels: ["operation"])
         clockAge = metrics.gauge(
             "adbrake_evaluate_clock_age_seconds",
@@ -64,7 +65,9 @@ package struct EvaluateMetrics: Sendable {
             corrections.add(Int(now[keyPath: path] - before[keyPath: path]), kind)
         }
         for (reason, count) in group.takeRejected() { rejected.add(Int(count), reason.rawValue) }
-        for change in group.decisions.changes { changes.add(1, change.state.name, change.cause.name) }
+        for change in group.decisions.changes {
+            changes.add(1, change.state.name, change.cause.name)
+        }
         for notice in group.decisions.notices { notices.add(1, notice.kind.name) }
     }
 }

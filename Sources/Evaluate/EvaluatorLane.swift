@@ -50,9 +50,11 @@ package final class EvaluatorLane {
         let log = log
         let lane = lane
         guard
-            let worker = try retrying(stop, "join", { () throws(LogFault) in
-                try log.makeWorker(lane: lane)
-            })
+            let worker = try retrying(
+                stop, "join",
+                { () throws(LogFault) in
+                    try log.makeWorker(lane: lane)
+                })
         else { return }
         defer { worker.close() }
         while !stop.isRequested {
@@ -68,9 +70,11 @@ package final class EvaluatorLane {
         let batch = batch
         let wait = waitMilliseconds()
         guard
-            let outcome = try retrying(stop, "read", { () throws(LogFault) in
-                try worker.poll(into: batch, waitMilliseconds: wait)
-            })
+            let outcome = try retrying(
+                stop, "read",
+                { () throws(LogFault) in
+                    try worker.poll(into: batch, waitMilliseconds: wait)
+                })
         else { return }
         assignmentWaits = outcome.assignmentWaits
         for index in batch.records.indices {
@@ -98,9 +102,11 @@ package final class EvaluatorLane {
     ) throws(LogFault) {
         let wait = groups.isEmpty ? Self.waitMaxMilliseconds : 0
         guard
-            let change = try retrying(stop, "join", { () throws(LogFault) in
-                try worker.pollAssignment(waitMilliseconds: Int(wait))
-            })
+            let change = try retrying(
+                stop, "join",
+                { () throws(LogFault) in
+                    try worker.pollAssignment(waitMilliseconds: Int(wait))
+                })
         else { return }
         switch change {
         case .assigned(let partitions):
@@ -125,12 +131,14 @@ package final class EvaluatorLane {
         let restore = Restore(
             log: log, partition: partition, policies: settings.policies, limits: settings.limits,
             logger: logger)
-        let group = try retrying(stop, "restore", { () throws(LogFault) in
-            let committed = try worker.committedPositions(partition: partition)
-            let group = try restore.run(committed: committed)
-            try worker.start(partition: partition, at: group.positions)
-            return group
-        })
+        let group = try retrying(
+            stop, "restore",
+            { () throws(LogFault) in
+                let committed = try worker.committedPositions(partition: partition)
+                let group = try restore.run(committed: committed)
+                try worker.start(partition: partition, at: group.positions)
+                return group
+            })
         guard let group else { return }
         groups[partition] = group
         tallies[partition] = group.evaluator.tallies
@@ -201,9 +209,11 @@ package final class EvaluatorLane {
         for group in due { positions.merge(group.positions) { $1 } }
         let begun = SystemClock.monotonicNanoseconds()
         let places = positions
-        let ends = try retrying(stop, "commit", isPatient: true, { () throws(LogFault) in
-            try worker.commit(outputs, positions: places)
-        })
+        let ends = try retrying(
+            stop, "commit", isPatient: true,
+            { () throws(LogFault) in
+                try worker.commit(outputs, positions: places)
+            })
         guard let ends else {
             throw LogFault(
                 "commit", at: log.place, reason: "the log did not answer while stopping",

@@ -70,7 +70,9 @@ struct Restore {
             while !image.isWhole {
                 var isTorn: (any Error)?
                 let more = try scan.next { record in
-                    guard isTorn == nil, !image.isWhole, let value = unsafe record.value else { return }
+                    guard isTorn == nil, !image.isWhole, let value = unsafe record.value else {
+                        return
+                    }
                     do { unsafe try image.append(value) } catch { isTorn = error }
                 }
                 if let isTorn { throw isTorn }
@@ -121,7 +123,9 @@ struct Restore {
                     group.take(record, as: type, with: decoder)
                 }
             }
-            guard more else { throw fault("the inputs end before the epochs that were made of them") }
+            guard more else {
+                throw fault("the inputs end before the epochs that were made of them")
+            }
         }
     }
 
@@ -133,7 +137,8 @@ struct Restore {
     ) throws(LogFault) -> PartitionGroup {
         let first = try firstOffsets()
         let hasAll = EventType.allCases.allSatisfy { first[$0] == 0 }
-        if hasAll, let epochs = try? history.epochs(from: 1, upTo: last), epochs.first?.number == 1 {
+        if hasAll, let epochs = try? history.epochs(from: 1, upTo: last), epochs.first?.number == 1
+        {
             return try replay(
                 Evaluator(policies: policies, limits: limits), epochs: epochs, from: first)
         }

@@ -1,0 +1,129 @@
+// `adbrake replay`: decides over a file of records, no log needed.
+
+import BrakeEngine
+import BrakeModel
+import BrakeWire
+import Evaluate
+import Runtime
+
+enum ReplayCommand: Subcommand {
+    private static let pieceBytes = 1 << 20
+    private static let progressMilliseconds: Int64 = 200
+
+    private static let input = Option.required(
+        "input", "FILE", help: "the records, one JSON line each; - reads standard input")
+    private static let apps = Option.integer(
+        "max-apps", in: 1...10_000_000, default: 100_000,
+        help: "the most apps; events of others are refused")
+    private static let quiet = Option.flag(
+        "quiet", help: "no progress and no summary on standard error")
+
+    static let syntax = CommandSyntax(
+        "replay",
+        summary: "Decide over a file: what would the brake have done?",
+        discussion: """
+            Lines are ordered by "append" (ms since 1970), the time at which the log took a record: \
+            {"append":1700000000000,"value":{"type":"session","app":"my.app","session":"s1"}}, or \
+            an array of records of one type and app as value, or {"append":A} alone to let time \
+            pass. A line first moves the clock to its append time, deciding at each tick on the \
+            way, then counts its record.
+
+            The throttle records come out as JSON lines, in order of tick, then app. The same \
+            input and policy always give the same bytes.
+            """,
+        options: [input, PolicyOption.option, apps, quiet],
+        examples: [
+            .init(
+                "adbrake replay --input events.ndjson",
+                "what the default policy would have decided"),
+            .init(
+                "zcat export.gz | adbrake replay --input - --policy mine.json",
+                "a policy of your own over an export"),
+        ])
+
+    static func run(_ command: ParsedCommand) throws -> Int32 {
+        let policy = try PolicyOption.policy(command[PolicyOption.option])
+        let file = try InputFile(command[input])
+        let isQuiet = command[quiet]
+        var replay = Replay(policy: policy, limits: EvaluatorLimits(appsMax: command[apps]))
+        var progress = Progress(
+            byteCount: file.byteCount, isShown: !isQuiet && StandardError.isTerminal)
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: pieceBytes, alignment: 64)
+        defer { unsafe buffer.deallocate() }
+        while true {
+            let count = unsafe try file.read(into: buffer)
+            if count == 0 { break }
+            unsafe replay.feed(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            try StandardOutput.write(replay.takeOutput())
+            progress.show(replay.counts)
+        }
+        replay.finish()
+        try StandardOutput.write(replay.takeOutput())
+        progress.clear()
+        if !isQuiet { StandardError.write(summary(replay, policy: policy, progress)) }
+        return 0
+    }
+
+    private static func summary(
+        _ replay: borrowing Replay, policy: Policy, _ progress: Progress
+    ) -> String {
+        let tallies = replay.tallies
+        var text =
+            "\(replay.counts.lines) lines, \(tallies.events) events of \(replay.appCount) apps, "
+            + "\(tallies.changes) throttle records under policy \(policy.name) "
+            + "in \(progress.seconds) s\n"
+        let met: [(String, Int64)] = [
+            ("repeated", tallies.repeats), ("too old for any window", tallies.expired),
+            ("with a clock that was off", tallies.shifted), ("from the future", tallies.future),
+            ("out of order", tallies.stragglers),
+        ]
+        let list = met.filter { $0.1 > 0 }.map { "\($0.1) \($0.0)" }
+        if !list.isEmpty { text += "  events " + list.joined(separator: ", ") + "\n" }
+        for (reason, count) in replay.counts.rejected.sorted(by: {
+            $0.key.rawValue < $1.key.rawValue
+        }) {
+            text += "  \(count) rejected: \(reason.rawValue)\n"
+        }
+        for (line, event) in replay.counts.examples {
+            let place = event.index.map { ", event \($0)" } ?? ""
+            text += "    line \(line)\(place): \(event.reason.rawValue)\n"
+        }
+        return text
+    }
+
+    /// One line on a terminal that tells how far it is.
+    private struct Progress {
+        let byteCount: Int64?
+        let isShown: Bool
+        private let begun = SystemClock.monotonicMilliseconds()
+        private var shownAt: Int64 = 0
+
+        init(byteCount: Int64?, isShown: Bool) {
+            self.byteCount = byteCount
+            self.isShown = isShown
+        }
+
+        /// Since the start, with a tenth.
+        var seconds: String {
+            let tenths = (SystemClock.monotonicMilliseconds() - begun + 50) / 100
+            return "\(tenths / 10).\(tenths % 10)"
+        }
+
+        mutating func show(_ counts: ReplayCounts) {
+            let now = SystemClock.monotonicMilliseconds()
+            guard isShown, now - shownAt >= ReplayCommand.progressMilliseconds else { return }
+            shownAt = now
+            var text = "\r\(counts.lines) lines, \(counts.bytes >> 20) MB"
+            if let byteCount, byteCount > 0 {
+                text += " of \(byteCount >> 20) MB, \(100 * counts.bytes / byteCount) %"
+            }
+            StandardError.write(text + " ")
+        }
+
+        func clear() {
+            if isShown && shownAt > 0 {
+                StandardError.write("\r" + String(repeating: " ", count: 60) + "\r")
+            }
+        }
+    }
+}
