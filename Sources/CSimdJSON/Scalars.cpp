@@ -139,7 +139,7 @@ bool read_number(const uint8_t *begin, const uint8_t *end, brake_json_slice &out
             out.integer = decimal.digits;
             return true;
         }
-        if (decimal.digits <= uint64_t(std::numeric_limits<int64_t>::max())) {
+        if (decimal.digits <= uint64_t(1) << 63) {
             out.kind = BRAKE_JSON_NEGATIVE;
             out.integer = 0 - decimal.digits;
             return true;

@@ -25,8 +25,12 @@ struct Decoded {
     private var batch = EventBatch()
 
     init(_ record: String, topic: EventType, key: String?) {
+        self.init(Array(record.utf8), topic: topic, key: key)
+    }
+
+    init(_ record: [UInt8], topic: EventType, key: String?) {
         let key = key.map { Array($0.utf8) }
-        unsafe Array(record.utf8).withUnsafeBytes { value in
+        unsafe record.withUnsafeBytes { value in
             if let key {
                 unsafe key.withUnsafeBytes { bytes in
                     unsafe decode(value, .topic(topic, key: bytes))

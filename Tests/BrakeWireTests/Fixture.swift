@@ -11,9 +11,10 @@ enum Fixture {
         try [UInt8](Data(contentsOf: root.appending(path: path)))
     }
 
-    /// The names of the files in a folder, in order.
-    static func names(in folder: String) throws -> [String] {
-        try FileManager.default.contentsOfDirectory(atPath: root.appending(path: folder).path())
-            .filter { !$0.hasPrefix(".") }.sorted()
+    /// The paths of the files in a folder, in order; none when it is not there.
+    static func files(in folder: String) -> [String] {
+        let path = root.appending(path: folder).path()
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+        return names.sorted().map { "\(folder)/\($0)" }
     }
 }
