@@ -46,7 +46,8 @@ let package = Package(
         // The executable, where real logs meet stages.
         .executableTarget(
             name: "adbrake", dependencies: [
-                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Evaluate", "Runtime",
+                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "Evaluate",
+                "Runtime",
             ],
             swiftSettings: strict),
 

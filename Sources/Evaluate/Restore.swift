@@ -95,38 +95,14 @@ struct Restore {
             throw fault("an epoch points to a snapshot of itself")
         }
         let group = makeGroup(evaluator, at: start, after: last)
-        let scan = try LogScan(log, from: positions(start))
-        defer { scan.close() }
-        let decoder = EventDecoder()
+        let replay = try EpochReplay(log: log, group: group, from: start)
+        defer { replay.close() }
         for epoch in epochs {
-            try read(scan, into: group, upTo: epoch.offsets, decoder)
-            group.recount(upTo: EventType.allCases.map { epoch.offsets[$0] }, clock: epoch.clock)
-            guard group.evaluator.checksum == epoch.checksum else {
-                throw fault(
-                    "counted again, epoch \(epoch.number) has another checksum: the inputs are not "
-                        + "those it was made of")
-            }
+            try replay.count(epoch)
             group.dropOutputs()
         }
         group.dropUncounted()
         return group
-    }
-
-    /// Reads the inputs until all that lies before these offsets is in the group's queues.
-    private func read(
-        _ scan: LogScan, into group: PartitionGroup, upTo ends: EpochRecord.Offsets,
-        _ decoder: EventDecoder
-    ) throws(LogFault) {
-        while EventType.allCases.contains(where: { scan.position(place($0)) < ends[$0] }) {
-            let more = try scan.next { record in
-                if let type = EventType(name: record.topic.name) {
-                    group.take(record, as: type, with: decoder)
-                }
-            }
-            guard more else {
-                throw fault("the inputs end before the epochs that were made of them")
-            }
-        }
     }
 
     // MARK: Without one
@@ -147,10 +123,9 @@ struct Restore {
             ["partition": LogValue(partition)])
         let group = makeGroup(try seeded(), at: first, after: last)
         group.evaluator.beginRecount()
-        let scan = try LogScan(log, from: positions(first))
-        defer { scan.close() }
-        try read(scan, into: group, upTo: last.offsets, EventDecoder())
-        group.recount(upTo: EventType.allCases.map { last.offsets[$0] }, clock: last.clock)
+        let replay = try EpochReplay(log: log, group: group, from: first)
+        defer { replay.close() }
+        try replay.count(upTo: last.offsets, clock: last.clock)
         group.evaluator.resume(at: last.clock)
         group.dropUncounted()
         return group
@@ -196,12 +171,6 @@ struct Restore {
             offsets[type] = try log.bounds(of: place(type)).lowerBound
         }
         return offsets
-    }
-
-    private func positions(_ offsets: EpochRecord.Offsets) -> [TopicPartition: Int64] {
-        var positions: [TopicPartition: Int64] = [:]
-        for type in EventType.allCases { positions[place(type)] = offsets[type] }
-        return positions
     }
 
     private func place(_ type: EventType) -> TopicPartition {

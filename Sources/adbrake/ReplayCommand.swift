@@ -4,14 +4,21 @@ import BrakeEngine
 import BrakeModel
 import BrakeWire
 import Evaluate
+import EventLog
 import Runtime
 
 enum ReplayCommand: Subcommand {
     private static let pieceBytes = 1 << 20
     private static let progressMilliseconds: Int64 = 200
 
-    private static let input = Option.required(
+    private static let input = Option.optional(
         "input", "FILE", help: "the records, one JSON line each; - reads standard input")
+    private static let log = Option.optional(
+        "log", "sqlite:PATH", help: "replay a log in place of a file; it is only read")
+    private static let from = Option.optional(
+        "from", "MS", help: "with --log: leave out what was decided before, ms since 1970")
+    private static let until = Option.optional(
+        "until", "MS", help: "with --log: leave out what was decided from then on")
     private static let apps = Option.integer(
         "max-apps", in: 1...10_000_000, default: 100_000,
         help: "the most apps; events of others are refused")
@@ -30,8 +37,11 @@ enum ReplayCommand: Subcommand {
 
             The throttle records come out as JSON lines, in order of tick, then app. The same \
             input and policy always give the same bytes.
+
+            With --log a log is replayed: under the policy it was decided by, epoch by epoch, and \
+            every epoch's checksum is compared; under another one by append time.
             """,
-        options: [input, PolicyOption.option, apps, quiet],
+        options: [input, log, from, until, PolicyOption.option, apps, quiet],
         examples: [
             .init(
                 "adbrake replay --input events.ndjson",
@@ -39,11 +49,60 @@ enum ReplayCommand: Subcommand {
             .init(
                 "zcat export.gz | adbrake replay --input - --policy mine.json",
                 "a policy of your own over an export"),
+            .init(
+                "adbrake replay --log sqlite:adbrake.db",
+                "prove that a log's decisions follow from its records"),
         ])
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
         let policy = try PolicyOption.policy(command[PolicyOption.option])
-        let file = try InputFile(command[input])
+        switch (command[input], command[log]) {
+        case (let path?, nil): return try run(command, file: path, policy)
+        case (nil, let place?): return try run(command, log: place, policy)
+        default:
+            throw Refusal(
+                problem: "give either --input or --log",
+                hint: "adbrake replay --help explains both.")
+        }
+    }
+
+    private static func run(
+        _ command: ParsedCommand, log place: String, _ policy: Policy
+    ) throws -> Int32 {
+        let first = try milliseconds(command[from], "--from") ?? 0
+        let last = try milliseconds(command[until], "--until") ?? .max
+        guard first < last else {
+            throw Refusal(problem: "--from is not before --until", hint: "both are ms since 1970.")
+        }
+        let log = try LogOption.open(existing: place)
+        defer { log.close() }
+        let replay = LogReplay(
+            log: log, policy: policy, limits: EvaluatorLimits(appsMax: command[apps]),
+            range: first..<last)
+        let isShown = !command[quiet] && StandardError.isTerminal
+        let output = try replay.run { partition in
+            if isShown {
+                StandardError.write("\rpartition \(partition + 1) of \(log.partitions) ")
+            }
+        }
+        if isShown { StandardError.write("\r" + String(repeating: " ", count: 40) + "\r") }
+        try StandardOutput.write(output)
+        return 0
+    }
+
+    private static func milliseconds(_ text: String?, _ label: String) throws -> Int64? {
+        guard let text else { return nil }
+        guard let time = Int64(text), time >= 0 else {
+            throw Refusal(
+                problem: "\(label) \(text): expected a whole number", hint: "ms since 1970.")
+        }
+        return time
+    }
+
+    private static func run(
+        _ command: ParsedCommand, file path: String, _ policy: Policy
+    ) throws -> Int32 {
+        let file = try InputFile(path)
         let isQuiet = command[quiet]
         var replay = Replay(policy: policy, limits: EvaluatorLimits(appsMax: command[apps]))
         var progress = Progress(

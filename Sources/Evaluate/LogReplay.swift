@@ -1,0 +1,126 @@
+// Decides over a log again: what was decided, epoch by epoch, or what another policy would have.
+
+package import BrakeEngine
+import BrakeModel
+import BrakeWire
+package import EventLog
+
+/// Replays the inputs of a log, all partitions, and gives the throttle records in order of tick, then
+/// app. Reads only: nothing is written into the log.
+///
+/// Under the policy that the log was decided by, a partition follows its `epoch` topic, bit for bit,
+/// and every epoch's checksum is compared. Under another one the clock moves by append time, as it
+/// would over a file.
+package struct LogReplay {
+    private let log: any EventLog
+    private let policy: Policy
+    private let limits: EvaluatorLimits
+    private let range: Range<Int64>
+
+    /// Throttle records of ticks outside the range are left out.
+    package init(
+        log: any EventLog, policy: Policy, limits: EvaluatorLimits,
+        range: Range<Int64> = 0..<Int64.max
+    ) {
+        self.log = log
+        self.policy = policy
+        self.limits = limits
+        self.range = range
+    }
+
+    /// Runs it and returns NDJSON. `progress` hears of each partition that is done.
+    package func run(progress: (Int) -> Void = { _ in }) throws(LogFault) -> [UInt8] {
+        var records: [ThrottleRecord] = []
+        for partition in 0..<log.partitions {
+            let history = EpochHistory(log: log, partition: partition)
+            if let last = try history.last(), last.policies.first == version {
+                try replay(history, upTo: last, into: &records)
+            } else {
+                try replayAppendTimes(partition, into: &records)
+            }
+            progress(partition)
+        }
+        records.sort { ($0.change.since, $0.change.app) < ($1.change.since, $1.change.app) }
+        var output: [UInt8] = []
+        for record in records where range.contains(record.change.since) {
+            output += record.encode()
+            output.append(UInt8(ascii: "\n"))
+        }
+        return output
+    }
+
+    private var version: EpochRecord.PolicyVersion {
+        .init(name: policy.name, version: policy.version)
+    }
+
+    private func replay(
+        _ history: EpochHistory, upTo last: EpochRecord, into records: inout [ThrottleRecord]
+    ) throws(LogFault) {
+        let partition = history.partition
+        let epochs = try history.epochs(from: 1, upTo: last)
+        let start = try firstOffsets(partition)
+        guard epochs.first?.number == 1, EventType.allCases.allSatisfy({ start[$0] == 0 }) else {
+            throw LogFault(
+                "replay", at: "partition \(partition) of \(log.place)",
+                reason: "its first epochs or inputs have been deleted by retention",
+                hint: "a policy of another name or version is replayed by append time",
+                remedy: .stop)
+        }
+        let group = makeGroup(partition, at: start)
+        let replay = try EpochReplay(log: log, group: group, from: start)
+        defer { replay.close() }
+        for epoch in epochs {
+            try replay.count(epoch)
+            take(group, epoch: epoch.number, into: &records)
+        }
+    }
+
+    private func replayAppendTimes(
+        _ partition: Int, into records: inout [ThrottleRecord]
+    ) throws(LogFault) {
+        let start = try firstOffsets(partition)
+        let group = makeGroup(partition, at: start)
+        let reader = try log.makeReader(from: group.positions)
+        defer { reader.close() }
+        let batch = LogBatch()
+        let decoder = EventDecoder()
+        var isMore = true
+        while isMore {
+            let outcome = try reader.poll(into: batch, waitMilliseconds: 200)
+            for record in batch.records {
+                if let type = EventType(name: record.topic.name) {
+                    group.take(record, as: type, with: decoder)
+                }
+            }
+            isMore = !batch.records.isEmpty || outcome.ended.count < Topic.inputs.count
+            group.note(outcome)
+            group.count()
+            take(group, epoch: 0, into: &records)
+        }
+    }
+
+    private func take(
+        _ group: PartitionGroup, epoch: Int64, into records: inout [ThrottleRecord]
+    ) {
+        records += group.decisions.changes.map {
+            ThrottleRecord(change: $0, partition: group.partition, epoch: epoch)
+        }
+        group.dropOutputs()
+    }
+
+    private func makeGroup(_ partition: Int, at start: EpochRecord.Offsets) -> PartitionGroup {
+        PartitionGroup(
+            partition: partition, evaluator: Evaluator(policies: [policy], limits: limits),
+            positions: EventType.allCases.map { start[$0] }, number: 0, snapshots: [],
+            throttleEnd: 0)
+    }
+
+    private func firstOffsets(_ partition: Int) throws(LogFault) -> EpochRecord.Offsets {
+        var offsets = EpochRecord.Offsets()
+        for type in EventType.allCases {
+            let place = TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+            offsets[type] = try log.bounds(of: place).lowerBound
+        }
+        return offsets
+    }
+}
