@@ -33,12 +33,17 @@ let package = Package(
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+        .systemLibrary(
+            name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
+            providers: [.apt(["libmicrohttpd-dev"])]),
+        .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Bytes, logs, and the doors to the network.
         module("BrakeWire", ["BrakeModel", "BrakeEngine", "CSimdJSON"]),
         module("EventLog", ["BrakeModel"]),
         module("SQLiteLog", ["EventLog", "CSQLite"]),
         module("Runtime"),
+        module("HTTPServer", ["Runtime", "CMicroHTTPD", "CZlib"]),
 
         // The stages.
         module("Evaluate", ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime"]),
@@ -65,6 +70,7 @@ let package = Package(
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         .testTarget(
             name: "EvaluateTests", resources: [.copy("Policies")], swiftSettings: strict),
+        tests(of: "HTTPServer", ["Runtime"]),
     ],
     cxxLanguageStandard: .cxx17
 )

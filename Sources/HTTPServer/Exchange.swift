@@ -1,0 +1,218 @@
+// One request and its answer on their way through the library's callbacks.
+import CMicroHTTPD
+import Glibc
+import Runtime
+
+/// The state of one request. Only the thread that runs the connection touches it.
+final class Exchange {
+    /// A refused body is read so far, that the client may see the answer before the end.
+    static let drainBytesMax = 4 << 20
+    static let drainMilliseconds: Int64 = 2_000
+
+    /// What will answer once the request is complete.
+    enum Plan {
+        case undecided
+        case handle(Route, parameters: [String: String])
+        case refuse(Response)
+        /// The answer has been sent past the library; the rest is read and dropped.
+        case answered
+    }
+
+    let connection: Connection
+    let targetText: String
+    private let meters: ListenerMeters
+    private let isTLS: Bool
+    var target: RequestTarget?
+    var method: Method?
+    var headers = Headers()
+    var plan = Plan.undecided
+    var body: [UInt8] = []
+    var drained = 0
+    var stream: ResponseStream?
+
+    init(connection: Connection, targetText: String, listener: HTTPListener) {
+        self.connection = connection
+        self.targetText = targetText
+        meters = listener.meters
+        isTLS = listener.isTLS
+    }
+
+    /// The route's pattern for metrics: never the path, which anyone can make up.
+    var routeLabel: String {
+        if case .handle(let route, _) = plan { route.pattern } else { "none" }
+    }
+
+    /// Whether a body follows the headers.
+    var hasBody: Bool { headers["Transfer-Encoding"] != nil || (declaredLength ?? 0) > 0 }
+
+    var expectsContinue: Bool { headers["Expect"]?.lowercased() == "100-continue" }
+
+    private var declaredLength: Int? { headers["Content-Length"].flatMap { Int($0) } }
+
+    /// Decides on the request line and the headers who will answer.
+    func decide(_ methodText: String, _ router: Router) {
+        plan = makePlan(methodText, router)
+    }
+
+    private func makePlan(_ methodText: String, _ router: Router) -> Plan {
+        if let refusal = framingRefusal { return .refuse(refusal) }
+        guard let method = Method(rawValue: methodText) else {
+            return .refuse(.error(501, "unknown method", hint: "Use GET or POST."))
+        }
+        guard let target = RequestTarget(targetText) else {
+            return .refuse(.error(400, "malformed path or query", hint: "Escape it as RFC 3986."))
+        }
+        self.method = method
+        self.target = target
+        switch router.match(method, target) {
+        case .answer(let response): return .refuse(response)
+        case .route(let route, let parameters):
+            if let length = declaredLength, length > route.bodyBytesMax {
+                return .refuse(Self.tooLarge(route))
+            }
+            let encoding = headers["Content-Encoding"]?.lowercased() ?? "identity"
+            guard ["identity", "gzip", "x-gzip", ""].contains(encoding) else {
+                return .refuse(
+                    .error(415, "unknown Content-Encoding", hint: "Send gzip or no encoding.")
+                        .with("Accept-Encoding", "gzip"))
+            }
+            return .handle(route, parameters: parameters)
+        }
+    }
+
+    /// Two readers of a chain must not see two different ends of a request.
+    private var framingRefusal: Response? {
+        let lengths = headers.fields.filter { $0.name.lowercased() == "content-length" }
+        let encodings = headers.list("Transfer-Encoding").map { $0.lowercased() }
+        let isLengthGood = lengths.allSatisfy { field in
+            field.value == lengths[0].value && !field.value.isEmpty
+                && field.value.utf8.allSatisfy {
+                    $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
+                }
+        }
+        if isLengthGood && (encodings.isEmpty || (lengths.isEmpty && encodings == ["chunked"])) {
+            return nil
+        }
+        return .error(
+            400, "ambiguous length of the body",
+            hint: "Send one Content-Length, or Transfer-Encoding: chunked.")
+    }
+
+    static func tooLarge(_ route: Route) -> Response {
+        .error(
+            413, "the body is too large",
+            hint: "At most \(route.bodyBytesMax) bytes, also after decoding; send smaller batches.")
+    }
+
+    /// Takes a piece of the body; false: the connection has to be cut.
+    func receive(_ piece: UnsafeRawBufferPointer) -> Bool {
+        switch plan {
+        case .handle(let route, _):
+            guard body.count + piece.count <= route.bodyBytesMax else {
+                return refuseNow(Self.tooLarge(route)) && drain(piece.count)
+            }
+            unsafe body.append(contentsOf: piece)
+            return true
+        case .refuse, .answered: return drain(piece.count)
+        case .undecided: return false
+        }
+    }
+
+    private func drain(_ count: Int) -> Bool {
+        drained += count
+        return drained <= Self.drainBytesMax
+    }
+
+    /// Answers while the body is still coming, which the library cannot: the answer is written to
+    /// the socket here, and what follows is read and dropped for a while, so that the client does
+    /// not lose the answer to a reset. With TLS the answer waits for the end of the body.
+    func refuseNow(_ response: Response) -> Bool {
+        let route = routeLabel
+        body = []
+        plan = .refuse(response)
+        guard !isTLS else { return true }
+        var text = "HTTP/1.1 \(response.status) \(Self.reason(response.status))\r\n"
+        for (name, value) in response.headers.fields { text += "\(name): \(value)\r\n" }
+        text += "Content-Length: \(response.bytes.count)\r\nConnection: close\r\n\r\n"
+        let bytes = Array(text.utf8) + response.bytes
+        let flags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
+        // As many bytes as the array has; nothing of this answer was sent before.
+        guard unsafe send(connection.descriptor, bytes, bytes.count, flags) == bytes.count else {
+            return false
+        }
+        shutdown(connection.descriptor, Int32(SHUT_WR))
+        plan = .answered
+        meters.answered(route: route, status: response.status, nanoseconds: 0)
+        connection.mustReceive(by: SystemClock.monotonicMilliseconds() + Self.drainMilliseconds)
+        return true
+    }
+
+    private static func reason(_ status: Int) -> String {
+        // Static text of the library.
+        unsafe MHD_get_reason_phrase_for(UInt32(status)).map { unsafe String(cString: $0) } ?? ""
+    }
+
+    /// The answer to the complete request.
+    func answer() -> Response {
+        switch plan {
+        case .refuse(let response): return response
+        case .handle(let route, let parameters):
+            guard let method, let target else { break }
+            var request = Request(
+                method, target, headers: headers, body: body,
+                remoteAddress: connection.remoteAddress)
+            request.parameters = parameters
+            body = []
+            let encoding = headers["Content-Encoding"]?.lowercased() ?? ""
+            if encoding.hasSuffix("gzip") {
+                do {
+                    request.body = try Gzip.decoded(request.body, bytesMax: route.bodyBytesMax)
+                } catch {
+                    return error == .tooLarge
+                        ? Self.tooLarge(route)
+                        : .error(400, "the gzip body is damaged", hint: "Send it again.")
+                }
+            }
+            return compressed(route.handler(request))
+        case .undecided, .answered: break
+        }
+        preconditionFailure("a request is answered once, after it was decided")
+    }
+
+    /// Bodies below it gain nothing.
+    private static let compressBytesMin = 1_024
+
+    private func compressed(_ response: Response) -> Response {
+        guard case .bytes(let bytes) = response.body, bytes.count >= Self.compressBytesMin,
+            response.headers["Content-Encoding"] == nil,
+            Self.isText(response.headers["Content-Type"] ?? "")
+        else { return response }
+        var response = response
+        response.headers.add("Vary", "Accept-Encoding")
+        guard acceptsGzip, let smaller = Gzip.encoded(bytes), smaller.count < bytes.count else {
+            return response
+        }
+        response.headers.add("Content-Encoding", "gzip")
+        if let tag = response.headers["ETag"], !tag.hasPrefix("W/") {
+            // Another encoding is another representation: no longer equal byte for byte.
+            response.headers.set("ETag", "W/" + tag)
+        }
+        response.body = .bytes(smaller)
+        return response
+    }
+
+    private var acceptsGzip: Bool {
+        headers.list("Accept-Encoding").contains { item in
+            let parts = item.split(separator: ";").map { $0.trimmingSpaces().lowercased() }
+            guard let name = parts.first, name == "gzip" || name == "*" else { return false }
+            let quality = parts.dropFirst().first { $0.hasPrefix("q=") }?.dropFirst(2)
+            return quality.map { (Double($0) ?? 0) > 0 } ?? true
+        }
+    }
+
+    private static func isText(_ type: String) -> Bool {
+        type.hasPrefix("text/") && !type.hasPrefix("text/event-stream")
+            || type.hasPrefix("application/json") || type.hasPrefix("image/svg")
+            || type.hasPrefix("application/x-ndjson") || type.hasPrefix("application/javascript")
+    }
+}

@@ -1,0 +1,107 @@
+// Which handler answers a request. Pure: testable without a socket.
+
+/// Answers a request; may block for a while, as the pool of the listener allows.
+package typealias Handler = @Sendable (Request) -> Response
+
+/// A method, a pattern and what answers them.
+package struct Route: Sendable {
+    package let method: Method
+    /// `/v1/apps/{app}`; also the label of metrics.
+    package let pattern: String
+    /// Larger bodies are refused with 413, as sent and as decoded.
+    package let bodyBytesMax: Int
+    package let handler: Handler
+    let segments: [Segment]
+
+    enum Segment: Sendable, Equatable {
+        case literal(String)
+        case parameter(String)
+    }
+
+    package init(
+        _ method: Method, _ pattern: String, bodyBytesMax: Int = 0, _ handler: @escaping Handler
+    ) {
+        precondition(pattern.hasPrefix("/"), "a pattern begins with /: \(pattern)")
+        precondition(method != .head && method != .options, "HEAD and OPTIONS follow by themselves")
+        self.method = method
+        self.pattern = pattern
+        self.bodyBytesMax = bodyBytesMax
+        self.handler = handler
+        segments = pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
+            $0.hasPrefix("{") && $0.hasSuffix("}")
+                ? .parameter(String($0.dropFirst().dropLast())) : .literal(String($0))
+        }
+    }
+
+    /// Values of the parameters when the path fits, else nil.
+    func parameters(for path: [String]) -> [String: String]? {
+        guard path.count == segments.count else { return nil }
+        var values: [String: String] = [:]
+        for (segment, word) in zip(segments, path) {
+            switch segment {
+            case .literal(let literal): if literal != word { return nil }
+            case .parameter(let name):
+                if word.isEmpty { return nil }
+                values[name] = word
+            }
+        }
+        return values
+    }
+}
+
+/// All routes of a listener. A literal segment wins over a parameter.
+package struct Router: Sendable {
+    package enum Match: Sendable {
+        case route(Route, parameters: [String: String])
+        /// Answered without any handler.
+        case answer(Response)
+    }
+
+    private let routes: [Route]
+
+    package init(_ routes: [Route]) {
+        let keys = routes.map { "\($0.method.rawValue) \($0.pattern)" }
+        precondition(Set(keys).count == keys.count, "a route is declared once: \(keys)")
+        self.routes = routes.sorted { one, other in
+            for (a, b) in zip(one.segments, other.segments) where a != b {
+                if case .parameter = b, case .literal = a { return true }
+                if case .parameter = a, case .literal = b { return false }
+            }
+            return false
+        }
+    }
+
+    /// What answers; decided on the request line alone. O(number of routes).
+    package func match(_ method: Method, _ target: RequestTarget) -> Match {
+        let wanted = method == .head ? .get : method
+        var allowed: Set<Method> = []
+        for route in routes {
+            guard let parameters = route.parameters(for: target.segments) else { continue }
+            if route.method == wanted { return .route(route, parameters: parameters) }
+            allowed.insert(route.method)
+            if route.method == .get { allowed.insert(.head) }
+        }
+        guard !allowed.isEmpty else {
+            return .answer(
+                .error(404, "no such path", hint: "See the list of paths in the README."))
+        }
+        allowed.insert(.options)
+        let allow = Method.allCases.filter(allowed.contains).map(\.rawValue).joined(separator: ", ")
+        let answer =
+            method == .options
+            ? Response(204)
+            : Response.error(405, "\(method.rawValue) is not for this path", hint: "Use \(allow).")
+        return .answer(answer.with("Allow", allow))
+    }
+
+    /// Matches and answers: a whole request without a socket.
+    package func respond(to request: Request) -> Response {
+        switch match(request.method, request.target) {
+        case .answer(let response): return response
+        case .route(let route, let parameters):
+            var request = request
+            request.parameters = parameters
+            return route.handler(request)
+        }
+    }
+}
