@@ -89,6 +89,14 @@ final class Connection: @unchecked Sendable {
     /// Whether a transaction is open: some errors end it, others do not.
     var isInTransaction: Bool { unsafe sqlite3_get_autocommit(handle) == 0 }
 
+    /// Whether the file has been moved or deleted since it was opened. What is written then would
+    /// be found by nobody.
+    var hasMoved: Bool {
+        var moved: Int32 = 0
+        let code = unsafe sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &moved)
+        return code == SQLITE_OK && moved != 0
+    }
+
     /// Moves the write-ahead log into the file as far as readers allow.
     func checkpoint() throws(LogFault) {
         let code = unsafe sqlite3_wal_checkpoint_v2(

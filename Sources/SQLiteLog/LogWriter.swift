@@ -140,6 +140,13 @@ final class LogWriter: @unchecked Sendable {
 
     /// Writes a group in one transaction: all of it, or nothing and a fault.
     private func write(_ group: [WriteWork]) throws(LogFault) -> [WriteReply] {
+        guard !connection.hasMoved else {
+            throw LogFault(
+                "append", at: "sqlite:\(connection.path)",
+                reason: "the file has been moved or deleted while it was open",
+                hint: "put it back with the file beside it that ends in -wal, and start again",
+                remedy: .stop)
+        }
         try writeAhead.makeRoom(connection)
         shared.withLock { $0.writing = $0.time(clock.now()) }
         defer {

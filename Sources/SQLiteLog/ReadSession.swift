@@ -71,7 +71,8 @@ final class ReadSession: @unchecked Sendable {
                     try scan(place, range, into: batch, limit: limit)
                 })
         }
-        if connection.isInTransaction { try end.run() }
+        // Ends a transaction that has only read: there is nothing that could fail to be kept.
+        if connection.isInTransaction { try? end.run() }
         return try result.get()
     }
 

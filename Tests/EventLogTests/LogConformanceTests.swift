@@ -268,6 +268,10 @@ struct LogConformanceTests {
             clock.set(start + 2 * TableRetention.tombstoneMilliseconds)
             while try log.maintain() {}
             #expect(try log.readAll(.throttle, 0).map(\.value) == ["1"])
+            try log.append([.init(.throttle, 0, key: "a", "2")])
+            clock.set(clock.now + TableRetention.supersededMilliseconds)
+            while try log.maintain() {}
+            #expect(try log.readAll(.throttle, 0).map(\.value) == ["2"])
         }
     }
 }

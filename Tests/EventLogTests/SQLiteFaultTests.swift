@@ -135,6 +135,7 @@ struct SQLiteFaultTests {
             let path = directory + "/log.db"
             var log = try SQLiteLog(path: path, partitions: 1)
             let value = String(repeating: "v", count: 5_000)
+            for _ in 0..<10 { try log.append([.init(.crash, 0, "small")]) }
             for _ in 0..<200 { try log.append([.init(.session, 0, value)]) }
             log.close()
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: path))
@@ -146,9 +147,47 @@ struct SQLiteFaultTests {
             try file.close()
             log = try SQLiteLog(path: path)
             defer { log.close() }
-            let damaged = try fault { _ = try log.readAll(.session, 0) }
+            let reader = try log.makeReader(from: [
+                TopicPartition(.crash, 0): 0, TopicPartition(.session, 0): 0,
+            ])
+            defer { reader.close() }
+            let damaged = try fault { _ = try reader.poll(into: LogBatch(), waitMilliseconds: 0) }
             #expect(damaged.remedy == .stop)
             #expect(damaged.description.contains("damaged"))
+            // Nobody looks at the batch of a poll that failed.
+            #expect(Set(reader.positions.values) == [0])
+        }
+    }
+
+    @Test("says that its file has been deleted under it")
+    func deleted() throws {
+        try withDirectory { directory in
+            let path = directory + "/log.db"
+            let log = try SQLiteLog(path: path)
+            defer { log.close() }
+            try log.append([.init(.control, 0, "policy")])
+            try FileManager.default.removeItem(atPath: path)
+            let lost = try fault { try log.append([.init(.control, 0, "lost")]) }
+            #expect(lost.remedy == .stop)
+            #expect(lost.description.contains("moved or deleted"))
+        }
+    }
+
+    @Test("has forgotten a key when its tombstone is gone")
+    func forgotten() throws {
+        try withDirectory { directory in
+            let (clock, path) = (SetClock(), directory + "/log.db")
+            let log = try SQLiteLog(path: path, clock: clock.logClock)
+            defer { log.close() }
+            try log.append((0..<100).map { .init(.throttle, $0 % 16, key: "app \($0)", "1") })
+            try log.append((0..<100).map { .init(.throttle, $0 % 16, key: "app \($0)", nil) })
+            clock.set(clock.now + TableRetention.tombstoneMilliseconds)
+            while try log.maintain() {}
+            let connection = try Connection(path: path, isCreating: false)
+            defer { connection.close() }
+            for table in ["record", "newest", "garbage"] {
+                #expect(try connection.number("SELECT count(*) FROM \(table)") == 0)
+            }
         }
     }
 

@@ -50,6 +50,25 @@ struct WorkerConformanceTests {
         }
     }
 
+    @Test("leave out what is held, as neither waiting nor ended", arguments: LogKind.all)
+    func held(kind: LogKind) throws {
+        try kind.withLog { log in
+            let (fast, slow) = (TopicPartition(.session, 2), TopicPartition(.crash, 2))
+            try log.append([.init(.session, 2, "fast"), .init(.crash, 2, "slow")])
+            let worker = try log.makeAssignedWorker()
+            defer { worker.close() }
+            try worker.start(partition: 2, at: [:])
+            worker.held = [fast]
+            let batch = LogBatch()
+            let outcome = try worker.poll(into: batch, waitMilliseconds: 0)
+            #expect(batch.copies.map(\.value) == ["slow"])
+            #expect(outcome.ended.contains(slow) && !outcome.ended.contains(fast))
+            worker.held = []
+            _ = try worker.poll(into: batch, waitMilliseconds: 0)
+            #expect(batch.copies.map(\.value) == ["fast"])
+        }
+    }
+
     @Test("read nothing before they start, and nothing that was revoked", arguments: LogKind.all)
     func readsOwnOnly(kind: LogKind) throws {
         try kind.withLog(partitions: 2) { log in
