@@ -37,6 +37,8 @@ let package = Package(
             name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
             providers: [.apt(["libmicrohttpd-dev"])]),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
+        .systemLibrary(
+            name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
 
         // Bytes, logs, and the doors to the network.
         module("BrakeWire", ["BrakeModel", "BrakeEngine", "CSimdJSON"]),
@@ -44,9 +46,13 @@ let package = Package(
         module("SQLiteLog", ["EventLog", "CSQLite"]),
         module("Runtime"),
         module("HTTPServer", ["Runtime", "CMicroHTTPD", "CZlib"]),
+        module("HTTPClient", ["CCurl"]),
 
         // The stages.
         module("Evaluate", ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime"]),
+
+        // Tools: a fleet that sends, and a person who looks on. Outside, like everyone's apps.
+        module("Traffic", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
 
         // The executable, where real logs meet stages.
         .executableTarget(
@@ -66,6 +72,7 @@ let package = Package(
         .executableTarget(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],
             path: "Tests/LogTortureChild", swiftSettings: strict),
+        tests(of: "Traffic", ["BrakeModel", "BrakeWire"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         .testTarget(

@@ -60,6 +60,11 @@ package struct UsageError: Error, Sendable, Equatable, CustomStringConvertible {
     package var problem: String
     package var hint: String
 
+    package init(problem: String, hint: String) {
+        self.problem = problem
+        self.hint = hint
+    }
+
     package var description: String { "\(problem)\n\(hint)" }
 }
 
