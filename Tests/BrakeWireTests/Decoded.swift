@@ -28,27 +28,31 @@ struct Decoded {
         self.init(Array(record.utf8), topic: topic, key: key)
     }
 
-    init(_ record: [UInt8], topic: EventType, key: String?) {
+    init(
+        _ record: [UInt8], topic: EventType, key: String?, with decoder: EventDecoder = .init()
+    ) {
         let key = key.map { Array($0.utf8) }
         unsafe record.withUnsafeBytes { value in
             if let key {
                 unsafe key.withUnsafeBytes { bytes in
-                    unsafe decode(value, .topic(topic, key: bytes))
+                    unsafe decode(value, .topic(topic, key: bytes), decoder)
                 }
             } else {
-                unsafe decode(value, .topic(topic, key: nil))
+                unsafe decode(value, .topic(topic, key: nil), decoder)
             }
         }
     }
 
     init(_ record: String) { self.init(Array(record.utf8)) }
 
-    init(_ record: [UInt8]) {
-        unsafe record.withUnsafeBytes { value in unsafe decode(value, .file) }
+    init(_ record: [UInt8], with decoder: EventDecoder = EventDecoder()) {
+        unsafe record.withUnsafeBytes { value in unsafe decode(value, .file, decoder) }
     }
 
-    private mutating func decode(_ value: UnsafeRawBufferPointer, _ source: RecordSource) {
-        unsafe EventDecoder().decode(
+    private mutating func decode(
+        _ value: UnsafeRawBufferPointer, _ source: RecordSource, _ decoder: EventDecoder
+    ) {
+        unsafe decoder.decode(
             value, append: 1_700_000_000_000, from: source, into: &batch, rejected: &rejected)
     }
 }

@@ -11,6 +11,8 @@ enum Fixture {
         try [UInt8](Data(contentsOf: root.appending(path: path)))
     }
 
+    static func path(of file: String) -> String { root.appending(path: file).path() }
+
     /// The paths of the files in a folder, in order; none when it is not there.
     static func files(in folder: String) -> [String] {
         let path = root.appending(path: folder).path()

@@ -20,10 +20,11 @@ import Testing
     @Test(arguments: seeds)
     func `damaged records never trap, and what is taken is JSON`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
+        let decoder = EventDecoder()
         for _ in 0..<Self.rounds {
             var bytes = Self.array(Self.events)
             damage(&bytes, &random)
-            let decoded = Decoded(bytes)
+            let decoded = Decoded(bytes, with: decoder)
             let isWhole = decoded.rejected.allSatisfy { $0.index != nil }
             if isWhole, !decoded.rejected.contains(where: { $0.reason == .badJSON }) {
                 let isJSON = isJSON(bytes)
@@ -40,6 +41,7 @@ import Testing
     @Test(arguments: seeds)
     func `whatever an event's bytes become within its frame, its neighbours stay`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
+        let decoder = EventDecoder()
         let frame = Set(#""\{}[],"#.utf8)
         for _ in 0..<Self.rounds {
             var events = Self.events
@@ -50,7 +52,7 @@ import Testing
                 if frame.contains(byte) || frame.contains(events[victim][place]) { continue }
                 events[victim][place] = byte
             }
-            let decoded = Decoded(Self.array(events), topic: .crash, key: "a")
+            let decoded = Decoded(Self.array(events), topic: .crash, key: "a", with: decoder)
             #expect(
                 decoded.rejected.allSatisfy { $0.index == victim },
                 "seed \(seed): \(text(Self.array(events)))")
@@ -61,17 +63,20 @@ import Testing
     @Test(arguments: seeds)
     func `an array is judged as its elements are alone`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
+        let decoder = EventDecoder()
         for _ in 0..<Self.rounds {
             var bytes = Self.array(Self.events)
             damage(&bytes, &random)
-            let together = Decoded(bytes)
+            let together = Decoded(bytes, with: decoder)
             guard let elements = ArrayFrame.elements(ofCopied: bytes) else {
                 let reason = bytes.isEmpty ? Rejection.empty : .badJSON
                 #expect(together.rejected.map(\.reason) == [reason])
                 continue
             }
-            let alone = elements.map { Decoded(Array(bytes[$0]), topic: .crash, key: "a") }
-            let grouped = Decoded(bytes, topic: .crash, key: "a")
+            let alone = elements.map {
+                Decoded(Array(bytes[$0]), topic: .crash, key: "a", with: decoder)
+            }
+            let grouped = Decoded(bytes, topic: .crash, key: "a", with: decoder)
             #expect(grouped.events.count == alone.reduce(0) { $0 + $1.events.count })
             #expect(grouped.events.map(\.idHash) == alone.flatMap { $0.events.map(\.idHash) })
             // An element of nothing is a record with no value.
@@ -87,6 +92,7 @@ import Testing
     @Test(arguments: seeds)
     func `the evaluator takes all that the collector has accepted`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
+        let decoder = EventDecoder()
         let splitter = UploadSplitter()
         for round in 0..<Self.rounds {
             var body = Self.array(Self.events)
@@ -94,7 +100,8 @@ import Testing
             damage(&body, &random)
             let upload = unsafe body.withUnsafeBytes { try? unsafe splitter.split($0) }
             for record in upload?.records ?? [] {
-                let decoded = Decoded(record.value, topic: record.type, key: record.app.text)
+                let decoded = Decoded(
+                    record.value, topic: record.type, key: record.app.text, with: decoder)
                 #expect(decoded.events.count == record.count, "seed \(seed): \(text(body))")
                 #expect(decoded.rejected == [], "seed \(seed): \(text(body))")
             }

@@ -107,6 +107,18 @@ import Testing
         #expect(problems(source) == words)
     }
 
+    @Test(arguments: Fixture.files(in: "examples/valid/policy"))
+    func `a valid example is a policy`(path: String) throws {
+        let document = try PolicyDocument(Fixture.bytes(path), with: DocumentReader())
+        #expect(document.source == (try Fixture.bytes(path)))
+    }
+
+    @Test(arguments: Fixture.files(in: "examples/invalid/policy"))
+    func `an invalid example has one problem`(path: String) throws {
+        let source = String(decoding: try Fixture.bytes(path), as: UTF8.self)
+        #expect(problems(source).count == 1)
+    }
+
     private func decode(_ source: String) throws(PolicyProblems) -> PolicyDocument {
         try PolicyDocument(Array(source.utf8), with: DocumentReader())
     }
