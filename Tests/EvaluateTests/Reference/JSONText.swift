@@ -84,7 +84,12 @@ private struct JSONTextReader {
     }
 
     private mutating func skipSpace() {
-        while index < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[index]) { index += 1 }
+        while index < bytes.count {
+            switch bytes[index] {
+            case 0x20, 0x09, 0x0a, 0x0d: index += 1
+            default: return
+            }
+        }
     }
 
     private mutating func take(_ byte: UInt8) -> Bool {
@@ -104,11 +109,12 @@ private struct JSONTextReader {
         let start = index
         while index < bytes.count {
             let byte = bytes[index]
-            let isPart =
-                (0x30...0x39).contains(byte) || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "+") || byte == UInt8(ascii: ".")
-                || byte == UInt8(ascii: "e") || byte == UInt8(ascii: "E")
-            guard isPart else { break }
+            let isDigit = byte >= 0x30 && byte <= 0x39
+            let isOther =
+                byte == UInt8(ascii: "-") || byte == UInt8(ascii: "+")
+                || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "e")
+                || byte == UInt8(ascii: "E")
+            guard isDigit || isOther else { break }
             index += 1
         }
         let text = String(decoding: bytes[start..<index], as: UTF8.self)

@@ -95,11 +95,10 @@ struct ReferenceWindow {
         all.firstIndex { $0.seconds == seconds } ?? 0
     }
 
-    /// Whether the window at the clock holds what is counted at the time.
-    func holds(_ time: Int64, clock: Int64) -> Bool {
+    /// The times that the window at the clock holds: `k - W/g < floor(E/g) <= k`, solved for E.
+    func times(clock: Int64) -> Range<Int64> {
         let k = floorDivide(clock - 1, step)
-        let pane = floorDivide(time, step)
-        return k - length / step < pane && pane <= k
+        return (k - length / step + 1) * step..<(k + 1) * step
     }
 
     /// The first clock at which the window no longer holds what is counted at the time.
@@ -134,7 +133,8 @@ struct ReferenceCounts: Equatable {
     /// Counts the facts that came in before the clock and are in the window.
     init(of facts: [ReferenceFact], window: ReferenceWindow, clock: Int64) {
         var devices: Set<String> = []
-        for fact in facts where fact.append < clock && window.holds(fact.time, clock: clock) {
+        let times = window.times(clock: clock)
+        for fact in facts where fact.append < clock && times.contains(fact.time) {
             switch fact.kind {
             case .session: sessions += 1
             case .crash:

@@ -73,9 +73,11 @@ struct ReferenceRecord {
         }
     }
 
+    private static let allowedInApp = Set(
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-".utf8)
+
     private static func isAppID(_ app: String) -> Bool {
-        let allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
-        return (1...64).contains(app.utf8.count) && app.allSatisfy { allowed.contains($0) }
+        (1...64).contains(app.utf8.count) && app.utf8.allSatisfy(allowedInApp.contains)
     }
 
     /// Whether what is there has the right JSON type and length.

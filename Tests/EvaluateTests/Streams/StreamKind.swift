@@ -16,7 +16,7 @@ enum StreamKind: String, CaseIterable, Sendable {
 struct StreamHabits {
     var apps = 2
     /// Uploads in the whole stream.
-    var uploads = 110
+    var uploads = 80
     var startsPerUpload = 3...24
     var devices = 400
     var crashShareWell = 0.004
@@ -67,7 +67,7 @@ struct StreamHabits {
         case .relapses:
             phaseShare = 0.06
             crashShareIll = 0.35
-            uploads = 160
+            uploads = 130
         case .gaps: gapShare = 0.06
         case .manyApps: apps = 150
         case .arrays:
@@ -84,8 +84,9 @@ struct StreamHabits {
             apps = 1
             startsPerUpload = 15...40
             aliveShareIll = 0.1
+            aliveShareWell = 0.97
             crashShareIll = 0.01
-            phaseShare = 0.35
+            phaseShare = 0.45
         case .silence:
             apps = 1
             startsPerUpload = 10...30
