@@ -76,7 +76,9 @@ let package = Package(
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         .testTarget(
-            name: "EvaluateTests", resources: [.copy("Policies")], swiftSettings: strict),
+            name: "EvaluateTests",
+            dependencies: ["BrakeModel", "BrakeEngine", "Evaluate"],
+            resources: [.copy("Policies")], swiftSettings: strict),
         tests(of: "HTTPServer", ["Runtime"]),
     ],
     cxxLanguageStandard: .cxx17

@@ -100,7 +100,7 @@ enum Reference {
                 return ReferenceChange.Window(
                     seconds: window.seconds,
                     counts: [
-                        "sessions": counts.sessions, "crashes": counts.crashes,
+                        "sessions": rate.sessions, "crashes": rate.crashes,
                         "crashed_sessions": counts.crashedSessions,
                         "crashing_sessions": counts.crashingSessions,
                         "crashed_devices": counts.crashedDevices,

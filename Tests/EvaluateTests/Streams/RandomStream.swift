@@ -60,7 +60,7 @@ struct RandomStream {
             if random.chance(habits.noiseShare) { emit(noise(app), at: now) }
             if random.chance(0.05) { emit("", at: now) }
             now += random.number(0...2 * step)
-            if random.chance(habits.gapShare) { now += random.number(600_000...span) }
+            if random.chance(habits.gapShare) { now += random.number(span / 8...span) }
             if random.chance(habits.edgeShare) {
                 now = max(now, (now / tick + 1) * tick + random.number(-1...1))
             }

@@ -200,8 +200,8 @@ struct CountingTimelineTests {
         ),
     ]
 
-    @Test("The reference counts as told", arguments: stories.indices)
-    func reference(_ index: Int) throws {
-        try TimelineDecider.reference.check(Self.stories[index])
+    @Test("All count as told", arguments: TimelineDecider.all, stories.indices)
+    func all(_ decider: TimelineDecider, _ index: Int) throws {
+        try decider.check(Self.stories[index])
     }
 }
