@@ -4,6 +4,8 @@ package import BrakeModel
 internal import CSimdJSON
 
 /// Where a record comes from, which says what else must fit.
+///
+/// Safe: the key's bytes are read only during the call that it is handed to.
 @safe
 package enum RecordSource {
     /// A file: the type follows from the record, the app from the record.

@@ -3,7 +3,7 @@
 internal import BrakeModel
 internal import CSimdJSON
 
-/// The state of one record.
+/// The state of one record. Safe: it lives no longer than the call that has the record's key.
 @safe
 struct RecordDecoding {
     let append: Int64

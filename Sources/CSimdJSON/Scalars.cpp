@@ -73,7 +73,12 @@ double real(const uint8_t *begin, const uint8_t *end, const Decimal &decimal) {
     auto first = reinterpret_cast<const char *>(begin);
     auto result = std::from_chars(first, reinterpret_cast<const char *>(end), value);
     if (result.ec == std::errc::result_out_of_range) {
-        bool is_tiny = decimal.exponent + int64_t(decimal.digit_count) <= 0;
+        // Not zero, so that there is a digit at which the zeros before it end.
+        int64_t zeros = 0;
+        for (const uint8_t *at = begin; *at == '-' || *at == '0' || *at == '.'; at += 1) {
+            zeros += *at == '0';
+        }
+        bool is_tiny = decimal.exponent + int64_t(decimal.digit_count) - zeros <= 0;
         value = is_tiny ? 0 : std::numeric_limits<double>::infinity();
         if (decimal.is_negative) value = -value;
     }

@@ -36,6 +36,19 @@ import Testing
         #expect(event.convertedTimes == converted)
     }
 
+    @Test func `numbers of very many digits are as large as they say`() {
+        let zeros = String(repeating: "0", count: 400)
+        for (number, time) in [
+            ("0.\(zeros)1", Event.noTime), ("0.\(zeros)17e410", 1_700_000_000_000),
+            ("17\(zeros)e-392", 1_700_000_000_000), ("1\(zeros)e-401", 100),
+        ] {
+            let decoded = Decoded(#"{"type":"crash","app":"a","session_at":\#(number)}"#)
+            #expect(decoded.events.map(\.sessionAt) == [time], "\(number)")
+        }
+        let large = Decoded(#"{"type":"crash","app":"a","session_at":1\#(zeros)}"#)
+        #expect(large.rejected.map(\.reason) == [.badTime])
+    }
+
     @Test func `each converted time of an event is counted`() throws {
         let times = #""at":1700000000,"sent":1700000000500000,"session_at":1699999999000000000"#
         let event = try #require(Decoded(#"{"type":"crash","app":"a",\#(times)}"#).events.first)
