@@ -30,6 +30,8 @@ let package = Package(
         module("BrakeEngine", ["BrakeModel"]),
 
         // C libraries, each behind one module.
+        .systemLibrary(
+            name: "CRdKafka", pkgConfig: "rdkafka", providers: [.apt(["librdkafka-dev"])]),
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
         .systemLibrary(
             name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
@@ -44,6 +46,7 @@ let package = Package(
         module("BrakeWire", ["BrakeModel", "BrakeEngine", "CSimdJSON"]),
         module("EventLog", ["BrakeModel"]),
         module("SQLiteLog", ["EventLog", "CSQLite"]),
+        module("KafkaLog", ["EventLog", "CRdKafka"]),
         module("Runtime"),
         module("HTTPServer", ["Runtime", "CMicroHTTPD", "CZlib"]),
         module("HTTPClient", ["CCurl"]),

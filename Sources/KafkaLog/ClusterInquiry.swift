@@ -1,0 +1,168 @@
+// Questions to the cluster that several threads ask: which topics there are, and where partitions
+// end. Ends are those of a `read_uncommitted` reader: what an open transaction holds back waits too.
+
+import CRdKafka
+import EventLog
+
+/// A client that only asks.
+final class ClusterInquiry: Sendable {
+    /// What the cluster says of a topic.
+    struct TopicDescription {
+        var partitions: Int
+        /// The fewest replicas of any of its partitions.
+        var replicas: Int
+    }
+
+    let client: RDKafkaClient
+    private let settings: KafkaSettings
+
+    init(_ settings: KafkaSettings) throws(LogFault) {
+        self.settings = settings
+        client = try RDKafkaClient(
+            .inquirer,
+            ["isolation.level": "read_uncommitted", "topic.metadata.refresh.interval.ms": "30000"],
+            settings: settings)
+    }
+
+    func close() { client.close() }
+
+    /// Waits for any broker, and says so now and then; returns the names of all brokers.
+    func waitForBroker(timeoutMilliseconds: Int) throws(LogFault) -> [String] {
+        let start = LogClock.steady.now()
+        while true {
+            let waited = Int(LogClock.steady.now() - start)
+            let remaining = timeoutMilliseconds - waited
+            let answer = Result { () throws(RDKafkaError) in
+                try metadata(of: nil, timeoutMilliseconds: max(1, min(remaining, 5_000)))
+            }
+            switch answer {
+            case .success(let found): return found.brokers
+            case .failure(let error):
+                let trouble = client.context.lastTrouble
+                guard error.kind == .retriable, remaining > 0 else {
+                    throw error.fault("connect to Kafka", at: settings.place, trouble: trouble)
+                }
+                settings.log(
+                    KafkaLogLine(
+                        level: 4, facility: "CONNECT",
+                        message: "waiting for Kafka at \(settings.bootstrap) since "
+                            + "\(waited) ms: \(trouble ?? error.text)"))
+            }
+        }
+    }
+
+    /// What there is of these topics; absent are those that do not exist.
+    func describe(
+        _ topics: [Topic], timeoutMilliseconds: Int
+    ) throws(LogFault) -> [Topic: TopicDescription] {
+        let found: Metadata
+        do {
+            found = try metadata(of: nil, timeoutMilliseconds: timeoutMilliseconds)
+        } catch {
+            throw error.fault(
+                "describe topics", at: settings.place, trouble: client.context.lastTrouble)
+        }
+        var descriptions: [Topic: TopicDescription] = [:]
+        for topic in topics {
+            guard let entry = found.topics[settings.name(of: topic)] else { continue }
+            guard entry.code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+                if entry.code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART { continue }
+                throw RDKafkaError(code: entry.code).fault(
+                    "describe topics", at: settings.place(of: topic))
+            }
+            descriptions[topic] = TopicDescription(
+                partitions: entry.partitions, replicas: entry.replicas)
+        }
+        return descriptions
+    }
+
+    /// The first offset still there and the next one to be given.
+    func bounds(
+        of place: TopicPartition, timeoutMilliseconds: Int
+    ) throws(LogFault) -> Range<Int64> {
+        var low: Int64 = 0
+        var high: Int64 = 0
+        let code = unsafe rd_kafka_query_watermark_offsets(
+            client.pointer, settings.name(of: place.topic), Int32(place.partition), &low, &high,
+            Int32(timeoutMilliseconds))
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+            throw RDKafkaError(code: code).fault(
+                "ask for bounds", at: settings.place(of: place),
+                trouble: client.context.lastTrouble)
+        }
+        return low..<max(low, high)
+    }
+
+    /// The offsets that come next in these partitions, in one round trip to each broker; absent are
+    /// partitions of which nobody knew.
+    func ends(
+        of places: [TopicPartition], timeoutMilliseconds: Int
+    ) throws(RDKafkaError) -> [TopicPartition: Int64] {
+        try settings.ends(of: places, asking: client, timeoutMilliseconds: timeoutMilliseconds)
+    }
+
+    private struct Metadata {
+        var brokers: [String]
+        var topics: [String: (partitions: Int, replicas: Int, code: rd_kafka_resp_err_t)]
+    }
+
+    private func metadata(
+        of topic: Topic?, timeoutMilliseconds: Int
+    ) throws(RDKafkaError) -> Metadata {
+        var raw: UnsafePointer<rd_kafka_metadata>? = nil
+        let code = unsafe rd_kafka_metadata(
+            client.pointer, 1, nil, &raw, Int32(timeoutMilliseconds))
+        try RDKafkaError.check(code)
+        guard let raw = unsafe raw else { throw RDKafkaError(code: RD_KAFKA_RESP_ERR__FAIL) }
+        defer { unsafe rd_kafka_metadata_destroy(raw) }
+        var found = Metadata(brokers: [], topics: [:])
+        for index in 0..<Int(unsafe raw.pointee.broker_cnt) {
+            let broker = unsafe raw.pointee.brokers[index]
+            found.brokers.append(unsafe "\(String(cString: broker.host)):\(broker.port)")
+        }
+        for index in 0..<Int(unsafe raw.pointee.topic_cnt) {
+            let topic = unsafe raw.pointee.topics[index]
+            let partitions = Int(unsafe topic.partition_cnt)
+            let replicas = (0..<partitions).map {
+                unsafe Int(topic.partitions[$0].replica_cnt)
+            }
+            found.topics[unsafe String(cString: topic.topic)] = unsafe (
+                partitions, replicas.min() ?? 0, topic.err
+            )
+        }
+        return found
+    }
+}
+
+extension KafkaSettings {
+    func name(of topic: Topic) -> String { prefix + topic.name }
+
+    func place(of topic: Topic) -> String { "\(place) \(name(of: topic))" }
+
+    func place(of place: TopicPartition) -> String {
+        "\(self.place(of: place.topic))[\(place.partition)]"
+    }
+
+    /// Where these partitions end for the readers of the client's isolation level.
+    func ends(
+        of places: [TopicPartition], asking client: RDKafkaClient, timeoutMilliseconds: Int
+    ) throws(RDKafkaError) -> [TopicPartition: Int64] {
+        guard !places.isEmpty else { return [:] }
+        let list = RDKafkaPartitionList(capacity: places.count)
+        // Sorted by topic: librdkafka groups only neighbours into one entry of the request.
+        let places = places.sorted()
+        for place in places {
+            // As a time, the end of a partition is where the latest record will be.
+            list.add(name(of: place.topic), place.partition, offset: Int64(RD_KAFKA_OFFSET_END))
+        }
+        try RDKafkaError.check(
+            unsafe rd_kafka_offsets_for_times(
+                client.pointer, list.pointer, Int32(timeoutMilliseconds)))
+        var ends: [TopicPartition: Int64] = [:]
+        for (place, element) in zip(places, list.elements)
+        where element.code == RD_KAFKA_RESP_ERR_NO_ERROR && element.offset >= 0 {
+            ends[place] = element.offset
+        }
+        return ends
+    }
+}

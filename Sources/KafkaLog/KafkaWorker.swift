@@ -1,0 +1,201 @@
+// A worker of a Kafka log: a member of the group, a fetcher of what it owns, and a transactional
+// producer. The group says whose a partition is; the other two obey.
+
+import EventLog
+
+/// One lane's member of the group of evaluators.
+final class KafkaWorker: LogWorker {
+    /// For what is asked of the coordinator outside commits.
+    static let questionMilliseconds = 5_000
+
+    private let settings: KafkaSettings
+    private let inquiry: ClusterInquiry
+    private let interruption: Interruption
+    private let partitions: Int
+    private let member: GroupMember
+    private let fetcher: PartitionFetcher
+    private let producer: TransactionalProducer
+
+    private(set) var generation: Int64 = 0
+    private var owned: Set<Int> = []
+    /// Seen while polling records; for the next `pollAssignment`.
+    private var waiting: GroupMember.Change?
+    /// Told as revoked: given up at the next call.
+    private var isLeaving = false
+    /// Another member may have the partitions already: nothing can be committed any more.
+    private var isLost = false
+    /// Accepted, but not yet told: the generation is still to be found.
+    private var granted: Set<Int>?
+
+    init(
+        _ settings: KafkaSettings, _ inquiry: ClusterInquiry, _ interruption: Interruption,
+        partitions: Int, lane: Int
+    ) throws(LogFault) {
+        self.settings = settings
+        self.inquiry = inquiry
+        self.interruption = interruption
+        self.partitions = partitions
+        producer = TransactionalProducer(settings, lane: lane)
+        try producer.start()
+        fetcher = try PartitionFetcher(settings, inquiry)
+        member = try GroupMember(settings, lane: lane)
+    }
+
+    /// How often a producer was replaced, and a partition that stood still fetched anew.
+    var repairs: (producers: Int, fetches: Int) { (producer.replacements, fetcher.restarts) }
+
+    func pollAssignment(waitMilliseconds: Int) throws(LogFault) -> AssignmentChange? {
+        if isLeaving { try giveUp() }
+        let deadline = LogClock.steady.now() + Int64(waitMilliseconds)
+        while true {
+            if let granted { return try assigned(granted) }
+            let left = max(0, Int(deadline - LogClock.steady.now()))
+            let slice = min(left, PartitionFetcher.sliceMilliseconds)
+            guard let change = try nextChange(waitMilliseconds: slice) else {
+                if left == 0 || interruption.isRaised { return nil }
+                continue
+            }
+            switch change {
+            case .assign(let given):
+                let groups = try partitionGroups(given)
+                try member.accept()
+                granted = groups
+            case .revoke(let isLost):
+                isLeaving = true
+                self.isLost = isLost
+                guard !owned.isEmpty else {
+                    try giveUp()
+                    continue
+                }
+                fetcher.leave(Set(fetcher.positions.keys))
+                return .revoked(owned.sorted())
+            }
+        }
+    }
+
+    func committedPositions(partition: Int) throws(LogFault) -> [TopicPartition: Int64] {
+        try member.committed(
+            Topic.inputs.map { TopicPartition($0, partition) },
+            timeoutMilliseconds: KafkaWorker.questionMilliseconds
+        ).mapValues(\.offset)
+    }
+
+    func start(partition: Int, at positions: [TopicPartition: Int64]) throws(LogFault) {
+        precondition(owned.contains(partition), "a partition is started by its owner")
+        for topic in Topic.inputs {
+            let place = TopicPartition(topic, partition)
+            let position =
+                if let position = positions[place] {
+                    position
+                } else {
+                    try inquiry.bounds(
+                        of: place, timeoutMilliseconds: KafkaWorker.questionMilliseconds
+                    ).lowerBound
+                }
+            try fetcher.follow(place, from: position)
+        }
+    }
+
+    func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {
+        var outcome = try fetcher.poll(into: batch, waitMilliseconds: waitMilliseconds) {
+            interruption.isRaised || changeWaits()
+        }
+        outcome.assignmentWaits = changeWaits()
+        return outcome
+    }
+
+    func commit(
+        _ outputs: [OutgoingRecord], positions: [TopicPartition: Int64]
+    ) throws(LogFault) -> [TopicPartition: Int64] {
+        precondition(!positions.isEmpty, "positions are what the fence hangs on")
+        let isOwned =
+            positions.keys.allSatisfy { owned.contains($0.partition) }
+            && outputs.allSatisfy { !$0.topic.isPartitioned || owned.contains($0.partition) }
+        guard isOwned, !isLost else {
+            throw LogFault(
+                "commit", at: settings.place,
+                reason: "the group has given the partitions to another member",
+                hint: "restore from what is committed", remedy: .fenced)
+        }
+        return try producer.commit(
+            outputs, positions: positions, generation: generation, member: member)
+    }
+
+    func close() {
+        producer.close()
+        fetcher.close()
+        member.close()
+    }
+
+    private func changeWaits() -> Bool {
+        if waiting == nil {
+            do {
+                waiting = try member.nextChange(waitMilliseconds: 0)
+            } catch {
+                failure = error
+            }
+        }
+        return waiting != nil || failure != nil || granted != nil
+    }
+
+    /// Heard while polling records; thrown by the next `pollAssignment`.
+    private var failure: LogFault?
+
+    private func nextChange(waitMilliseconds: Int) throws(LogFault) -> GroupMember.Change? {
+        if let fault = failure {
+            failure = nil
+            throw fault
+        }
+        if let change = waiting {
+            waiting = nil
+            return change
+        }
+        return try member.nextChange(waitMilliseconds: waitMilliseconds)
+    }
+
+    private func giveUp() throws(LogFault) {
+        // Whoever restores the partitions must find the outcome of a commit in doubt settled.
+        try producer.abandon()
+        fetcher.leave(Set(fetcher.positions.keys))
+        try member.giveUp()
+        owned = []
+        isLeaving = false
+        isLost = false
+    }
+
+    /// Finds the generation: above that of every commit of these partitions so far, which the
+    /// group's own is not once the group was empty for long or a member came back to its place.
+    private func assigned(_ groups: Set<Int>) throws(LogFault) -> AssignmentChange? {
+        let places = groups.flatMap { group in
+            Topic.inputs.map { TopicPartition($0, group) }
+        }
+        let committed = try member.committed(
+            places, timeoutMilliseconds: KafkaWorker.questionMilliseconds)
+        let before = committed.values.compactMap { CommitNote($0.note)?.generation }.max() ?? 0
+        generation = max(generation, member.generation ?? 0, before + 1)
+        granted = nil
+        owned = groups
+        return groups.isEmpty ? nil : .assigned(groups.sorted())
+    }
+
+    /// The same partitions of all inputs, or none: a group is evaluated as a whole.
+    private func partitionGroups(_ given: [String: Set<Int>]) throws(LogFault) -> Set<Int> {
+        let sets = Topic.inputs.map { given[settings.name(of: $0), default: []] }
+        let first = sets[0]
+        for (topic, set) in zip(Topic.inputs, sets) where set != first {
+            throw LogFault(
+                "accept partitions", at: settings.place(of: topic),
+                reason: "assigned \(set.sorted()) of \(topic.name), but \(first.sorted()) of "
+                    + "\(Topic.inputs[0].name): the inputs no longer have equal partitions",
+                hint: "compare the topics' partition counts with adbrake topics check",
+                remedy: .stop)
+        }
+        if let last = first.max(), last >= partitions {
+            throw LogFault(
+                "accept partitions", at: settings.place(of: Topic.inputs[0]),
+                reason: "assigned partition \(last), but there were \(partitions) at start",
+                hint: "the number of partitions is fixed for life: keys would move", remedy: .stop)
+        }
+        return first
+    }
+}

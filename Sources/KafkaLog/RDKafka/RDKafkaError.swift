@@ -1,0 +1,163 @@
+// The one classifier of librdkafka's errors: what kind a code is, what a caller has to do about it,
+// and what an operator can do.
+
+import CRdKafka
+import EventLog
+
+/// An error of librdkafka, copied out of its memory.
+struct RDKafkaError: Error, Sendable {
+    /// What has to happen next; everything that handles errors asks this and nothing else.
+    enum Kind: Sendable, Equatable {
+        /// The same call may succeed later.
+        case retriable
+        /// The open transaction must be aborted; then all of it may be sent again.
+        case abortable
+        /// The client is of no use any more: a new one is needed.
+        case fatal
+        /// The group has given our place to another member, or forgotten us.
+        case fenced
+        /// A right is missing or credentials are wrong.
+        case authorization
+        /// No repetition helps.
+        case permanent
+    }
+
+    let code: rd_kafka_resp_err_t
+    let text: String
+    let kind: Kind
+
+    init(code: rd_kafka_resp_err_t, text: String? = nil, kind: Kind? = nil) {
+        self.code = code
+        self.text = unsafe text ?? String(cString: rd_kafka_err2str(code))
+        self.kind = kind ?? RDKafkaError.kind(of: code)
+    }
+
+    /// Takes over and frees an error object; nil stands for success.
+    @unsafe
+    init?(taking error: OpaquePointer?) {
+        guard let error = unsafe error else { return nil }
+        let code = unsafe rd_kafka_error_code(error)
+        let byCode = RDKafkaError.kind(of: code)
+        // The group and missing rights decide before the flags: a transaction aborted because
+        // another member has our partitions must not be sent again.
+        let kind: Kind =
+            if byCode == .fenced || byCode == .authorization {
+                byCode
+            } else if unsafe rd_kafka_error_is_fatal(error) != 0 {
+                .fatal
+            } else if unsafe rd_kafka_error_txn_requires_abort(error) != 0 {
+                .abortable
+            } else if unsafe rd_kafka_error_is_retriable(error) != 0 {
+                .retriable
+            } else {
+                byCode
+            }
+        unsafe self.init(
+            code: code, text: String(cString: rd_kafka_error_string(error)), kind: kind)
+        unsafe rd_kafka_error_destroy(error)
+    }
+
+    /// The error of the last call on this thread that only said that it failed.
+    static func last() -> RDKafkaError { RDKafkaError(code: rd_kafka_last_error()) }
+
+    static func check(_ code: rd_kafka_resp_err_t) throws(RDKafkaError) {
+        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else { throw RDKafkaError(code: code) }
+    }
+
+    /// `_FENCED` is not among the fenced ones: librdkafka also says it of a producer whose
+    /// transaction has only timed out. Whether another process took over is for the group to say.
+    static func kind(of code: rd_kafka_resp_err_t) -> Kind {
+        switch code {
+        case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID,
+            RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID, RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
+            .fenced
+        case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+            RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED,
+            RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
+            RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+            RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, RD_KAFKA_RESP_ERR__AUTHENTICATION,
+            RD_KAFKA_RESP_ERR_UNSUPPORTED_SASL_MECHANISM:
+            .authorization
+        case RD_KAFKA_RESP_ERR__TRANSPORT, RD_KAFKA_RESP_ERR__RESOLVE,
+            RD_KAFKA_RESP_ERR__MSG_TIMED_OUT, RD_KAFKA_RESP_ERR__TIMED_OUT,
+            RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE, RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+            RD_KAFKA_RESP_ERR__QUEUE_FULL, RD_KAFKA_RESP_ERR__WAIT_COORD,
+            RD_KAFKA_RESP_ERR__WAIT_CACHE, RD_KAFKA_RESP_ERR__IN_PROGRESS,
+            RD_KAFKA_RESP_ERR__PREV_IN_PROGRESS, RD_KAFKA_RESP_ERR__RETRY,
+            RD_KAFKA_RESP_ERR__INTR, RD_KAFKA_RESP_ERR__PURGE_QUEUE,
+            RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, RD_KAFKA_RESP_ERR__NODE_UPDATE,
+            RD_KAFKA_RESP_ERR__ISR_INSUFF:
+            .retriable
+        case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+            RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE,
+            RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE, RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
+            RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS,
+            RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE, RD_KAFKA_RESP_ERR_NOT_COORDINATOR,
+            RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS,
+            RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            RD_KAFKA_RESP_ERR_REBALANCE_IN_PROGRESS, RD_KAFKA_RESP_ERR_NOT_CONTROLLER,
+            RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS, RD_KAFKA_RESP_ERR_KAFKA_STORAGE_ERROR,
+            RD_KAFKA_RESP_ERR_UNSTABLE_OFFSET_COMMIT, RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE,
+            RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH, RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH,
+            RD_KAFKA_RESP_ERR_THROTTLING_QUOTA_EXCEEDED, RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID,
+            RD_KAFKA_RESP_ERR_PREFERRED_LEADER_NOT_AVAILABLE:
+            .retriable
+        case RD_KAFKA_RESP_ERR__FATAL, RD_KAFKA_RESP_ERR__FENCED,
+            RD_KAFKA_RESP_ERR_PRODUCER_FENCED, RD_KAFKA_RESP_ERR_INVALID_PRODUCER_EPOCH,
+            RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING, RD_KAFKA_RESP_ERR_INVALID_TXN_STATE,
+            RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER, RD_KAFKA_RESP_ERR__STATE,
+            RD_KAFKA_RESP_ERR__CONFLICT, RD_KAFKA_RESP_ERR__INCONSISTENT,
+            RD_KAFKA_RESP_ERR__GAPLESS_GUARANTEE,
+            RD_KAFKA_RESP_ERR_TRANSACTION_COORDINATOR_FENCED:
+            .fatal
+        default:
+            .permanent
+        }
+    }
+
+    /// `_TRANSPORT`, `TOPIC_AUTHORIZATION_FAILED`, ...: what operators search for.
+    var name: String { unsafe String(cString: rd_kafka_err2name(code)) }
+
+    /// As a fault of the log. `trouble` is the last the connections had to say, with the broker.
+    func fault(
+        _ operation: String, at place: String, trouble: String? = nil
+    ) -> LogFault {
+        let remedy: LogFault.Remedy =
+            switch kind {
+            case .retriable, .abortable, .fatal: .retry
+            case .fenced: .fenced
+            case .authorization, .permanent: .stop
+            }
+        var reason = "\(text) [\(name)]"
+        if let trouble, kind == .retriable { reason += "; last trouble: \(trouble)" }
+        return LogFault(operation, at: place, reason: reason, hint: hint, remedy: remedy)
+    }
+
+    private var hint: String? {
+        switch code {
+        case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
+            "grant this principal Describe and Read or Write on the topic"
+        case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
+            "grant this principal Read on the group"
+        case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            "grant this principal Describe and Write on the transactional id"
+        case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
+            "grant this principal IdempotentWrite on the cluster, or Create for new topics"
+        case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, RD_KAFKA_RESP_ERR__AUTHENTICATION:
+            "check the credentials in the file given with --kafka-config"
+        case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
+            "another process runs under the same instance name: give each its own"
+        case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC,
+            RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+            "adbrake topics create makes what is missing"
+        case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE:
+            "raise the topic's max.message.bytes; adbrake topics check tells by how much"
+        case RD_KAFKA_RESP_ERR__TRANSPORT, RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN,
+            RD_KAFKA_RESP_ERR__RESOLVE, RD_KAFKA_RESP_ERR__MSG_TIMED_OUT,
+            RD_KAFKA_RESP_ERR__TIMED_OUT:
+            "check that the brokers run and can be reached from here"
+        default:
+            nil
+        }
+    }
+}
