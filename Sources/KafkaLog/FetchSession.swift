@@ -1,41 +1,45 @@
-// One fetching client: its queue, the partitions it follows, and the messages it has lent out.
-// Thrown away and made anew when a partition stands still.
+// One fetching client, and the messages it has lent out. Thrown away and made anew when a partition
+// stands still.
 
 import CRdKafka
 import EventLog
 
-/// A consumer without a group that puts the records of all its partitions into one queue.
+/// A message as librdkafka lends it.
+typealias LentMessage = UnsafeMutablePointer<rd_kafka_message_t>
+
+/// A consumer without a group, with a queue for each partition.
 ///
-/// One thread owns it. It is closed in this order: partitions, queue, topics, and the client once
-/// the last message that it lent out has come back.
+/// One thread owns it. It is closed in this order: partitions with their queues, topics, and the
+/// client once the last message that it lent out has come back.
 @safe
 final class FetchSession {
-    /// A message as librdkafka lends it.
-    typealias Message = UnsafeMutablePointer<rd_kafka_message_t>
+    /// What may wait in the queues of a session: messages x (payload + 325 bytes). A fetch answer
+    /// comes on top, decompressed as a whole: it is kept small for the case that it compresses well.
+    static let queuedRecordsMax = 262_144
+    static let queuedKilobytesMax = 65_536
+    /// So that each partition makes progress, whatever their number.
+    static let queuedRecordsMin = 1_024
+    static let queuedKilobytesMin = 256
 
     let client: RDKafkaClient
+    let wakeUp: WakeUp
     private let settings: KafkaSettings
-    private let queue: OpaquePointer
     private var topics: [Topic: OpaquePointer] = unsafe [:]
-    private var started: Set<TopicPartition> = []
     private var lent = 0
     private var isClosed = false
 
-    init(_ settings: KafkaSettings) throws(LogFault) {
+    /// `partitionCount`: how many it may have to follow; they share the room.
+    init(_ settings: KafkaSettings, partitionCount: Int, wakeUp: WakeUp) throws(LogFault) {
         self.settings = settings
-        client = try RDKafkaClient(.consumer, FetchSession.properties, settings: settings)
-        guard let queue = unsafe rd_kafka_queue_new(client.pointer) else {
-            client.close()
-            throw LogFault("read", at: settings.place, reason: "no queue", remedy: .stop)
-        }
-        unsafe self.queue = queue
+        self.wakeUp = wakeUp
+        client = try RDKafkaClient(
+            .consumer, FetchSession.properties(partitionCount), settings: settings)
     }
 
     deinit { close() }
 
-    /// The budget of a lane's queue is messages x (payload + 325 bytes). A fetch answer comes on
-    /// top, decompressed as a whole: it is kept small for the case that it compresses well.
-    private static var properties: [String: String] {
+    private static func properties(_ partitionCount: Int) -> [String: String] {
+        let share = max(1, partitionCount)
         var properties = [
             "isolation.level": "read_committed",
             "enable.partition.eof": "true",
@@ -46,67 +50,49 @@ final class FetchSession {
             "fetch.message.max.bytes": "1048576",
             "fetch.max.bytes": "8388608",
             "fetch.error.backoff.ms": "100",
-            "queued.min.messages": "200000",
-            "queued.max.messages.kbytes": "65536",
+            "queued.min.messages": "\(max(queuedRecordsMin, queuedRecordsMax / share))",
+            "queued.max.messages.kbytes": "\(max(queuedKilobytesMin, queuedKilobytesMax / share))",
         ]
         if RDKafkaVersion.current >= .queueBackoff { properties["fetch.queue.backoff.ms"] = "5" }
         return properties
     }
 
-    func start(_ place: TopicPartition, at offset: Int64) throws(RDKafkaError) {
+    /// Starts fetching a partition.
+    func open(_ place: TopicPartition, at offset: Int64) throws(RDKafkaError) -> FetchSource {
         let topic = try unsafe handle(of: place.topic)
-        let result = unsafe rd_kafka_consume_start_queue(
-            topic, Int32(place.partition), offset, queue)
-        guard result == 0 else { throw RDKafkaError.last() }
-        started.insert(place)
+        return try unsafe FetchSource(place, topic, session: self, at: offset)
     }
 
-    func stop(_ place: TopicPartition) {
-        guard let topic = unsafe topics[place.topic], started.remove(place) != nil else { return }
-        unsafe rd_kafka_consume_stop(topic, Int32(place.partition))
-    }
+    /// Errors of connections are events of the client's own queue.
+    func serveEvents() { unsafe rd_kafka_poll(client.pointer, 0) }
 
-    /// The topic's place in librdkafka's memory, by which its messages tell it.
-    func identity(of topic: Topic) -> UInt? {
-        unsafe topics[topic].map { UInt(bitPattern: $0) }
-    }
-
-    /// Fills the buffer with what waits; with nothing there it waits for one message at most.
-    @unsafe
-    func receive(
-        into buffer: UnsafeMutableBufferPointer<Message?>, waitMilliseconds: Int
-    ) throws(RDKafkaError) -> Int {
-        // Errors of connections are events of the client's own queue.
-        unsafe rd_kafka_poll(client.pointer, 0)
-        // The batch call waits until the buffer is full or the time is over: with a wait it may
-        // be asked for one message only.
-        let size = waitMilliseconds > 0 ? 1 : buffer.count
-        let count = unsafe rd_kafka_consume_batch_queue(
-            queue, Int32(waitMilliseconds), buffer.baseAddress, size)
-        guard count >= 0 else { throw RDKafkaError.last() }
-        return count
+    /// Before 2.2 the library looks at full queues again only when something else happens, at the
+    /// latest after a second. A question without waiting for its answer is such a thing.
+    func nudge(_ places: [TopicPartition]) {
+        guard RDKafkaVersion.current < .queueBackoff else { return }
+        _ = try? settings.ends(of: places, asking: client, timeoutMilliseconds: 0)
     }
 
     /// Counts messages that somebody keeps for a while; each comes back by `giveBack`.
     func lend(_ count: Int) { lent += count }
 
     @unsafe
-    func giveBack(_ messages: ContiguousArray<Message>) {
-        for unsafemessage in unsafe messages { unsafe rd_kafka_message_destroy(message) }
+    func giveBack(_ messages: ContiguousArray<LentMessage>) {
+        unsafe messages.forEach { unsafe rd_kafka_message_destroy($0) }
         lent -= unsafe messages.count
         if isClosed && lent == 0 { client.close() }
     }
 
+    /// Its sources must have been closed.
     func close() {
         guard !isClosed else { return }
         isClosed = true
-        for place in started { stop(place) }
-        unsafe rd_kafka_queue_destroy(queue)
-        for unsafetopic in unsafe topics.values { unsafe rd_kafka_topic_destroy(topic) }
+        unsafe topics.values.forEach { unsafe rd_kafka_topic_destroy($0) }
         unsafe topics = [:]
         if lent == 0 { client.close() }
     }
 
+    @unsafe
     private func handle(of topic: Topic) throws(RDKafkaError) -> OpaquePointer {
         if let known = unsafe topics[topic] { return unsafe known }
         guard

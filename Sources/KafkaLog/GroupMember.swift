@@ -28,9 +28,11 @@ final class GroupMember {
     let client: RDKafkaClient
     private let settings: KafkaSettings
     private let queue: OpaquePointer
+    private let wakeUp: WakeUp
     private var isClosed = false
 
-    init(_ settings: KafkaSettings, lane: Int) throws(LogFault) {
+    /// `wakeUp` is roused when a change waits.
+    init(_ settings: KafkaSettings, lane: Int, wakeUp: WakeUp) throws(LogFault) {
         self.settings = settings
         client = try RDKafkaClient(
             .member,
@@ -55,6 +57,8 @@ final class GroupMember {
             throw LogFault("join the group", at: settings.place, reason: "no queue", remedy: .stop)
         }
         unsafe self.queue = queue
+        self.wakeUp = wakeUp
+        unsafe wakeUp.attach(queue)
         let topics = RDKafkaPartitionList(capacity: Topic.inputs.count)
         for topic in Topic.inputs { topics.add(settings.name(of: topic), -1, offset: 0) }
         let code = unsafe rd_kafka_subscribe(client.pointer, topics.pointer)
@@ -159,6 +163,7 @@ final class GroupMember {
     func close() {
         guard !isClosed else { return }
         isClosed = true
+        unsafe WakeUp.detach(queue)
         unsafe rd_kafka_queue_destroy(queue)
         unsafe rd_kafka_consumer_close(client.pointer)
         client.close()

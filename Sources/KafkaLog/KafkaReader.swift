@@ -12,11 +12,14 @@ final class KafkaReader: LogReader {
         from positions: [TopicPartition: Int64]
     ) throws(LogFault) {
         self.interruption = interruption
-        fetcher = try PartitionFetcher(settings, inquiry)
+        fetcher = try PartitionFetcher(settings, inquiry, partitionCount: positions.count)
+        interruption.add(fetcher.wakeUp)
         for (place, position) in positions.sorted(by: { $0.key < $1.key }) {
             try fetcher.follow(place, from: position)
         }
     }
+
+    deinit { interruption.remove(fetcher.wakeUp) }
 
     var positions: [TopicPartition: Int64] { fetcher.positions }
 

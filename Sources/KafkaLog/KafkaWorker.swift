@@ -7,6 +7,8 @@ import EventLog
 final class KafkaWorker: LogWorker {
     /// For what is asked of the coordinator outside commits.
     static let questionMilliseconds = 5_000
+    /// Between two looks at whether the log wants waits to end.
+    static let sliceMilliseconds = 50
 
     private let settings: KafkaSettings
     private let inquiry: ClusterInquiry
@@ -37,8 +39,17 @@ final class KafkaWorker: LogWorker {
         self.partitions = partitions
         producer = TransactionalProducer(settings, lane: lane)
         try producer.start()
-        fetcher = try PartitionFetcher(settings, inquiry)
-        member = try GroupMember(settings, lane: lane)
+        fetcher = try PartitionFetcher(
+            settings, inquiry, partitionCount: partitions * Topic.inputs.count)
+        member = try GroupMember(settings, lane: lane, wakeUp: fetcher.wakeUp)
+        interruption.add(fetcher.wakeUp)
+    }
+
+    deinit { interruption.remove(fetcher.wakeUp) }
+
+    var held: Set<TopicPartition> {
+        get { fetcher.held }
+        set { fetcher.held = newValue }
     }
 
     /// How often a producer was replaced, and a partition that stood still fetched anew.
@@ -50,7 +61,7 @@ final class KafkaWorker: LogWorker {
         while true {
             if let granted { return try assigned(granted) }
             let left = max(0, Int(deadline - LogClock.steady.now()))
-            let slice = min(left, PartitionFetcher.sliceMilliseconds)
+            let slice = min(left, KafkaWorker.sliceMilliseconds)
             guard let change = try nextChange(waitMilliseconds: slice) else {
                 if left == 0 || interruption.isRaised { return nil }
                 continue
@@ -67,7 +78,7 @@ final class KafkaWorker: LogWorker {
                     try giveUp()
                     continue
                 }
-                fetcher.leave(Set(fetcher.positions.keys))
+                fetcher.leaveAll()
                 return .revoked(owned.sorted())
             }
         }
@@ -107,18 +118,22 @@ final class KafkaWorker: LogWorker {
     func commit(
         _ outputs: [OutgoingRecord], positions: [TopicPartition: Int64]
     ) throws(LogFault) -> [TopicPartition: Int64] {
-        precondition(!positions.isEmpty, "positions are what the fence hangs on")
         let isOwned =
             positions.keys.allSatisfy { owned.contains($0.partition) }
             && outputs.allSatisfy { !$0.topic.isPartitioned || owned.contains($0.partition) }
-        guard isOwned, !isLost else {
+        guard isOwned, !isLost, !owned.isEmpty else {
             throw LogFault(
                 "commit", at: settings.place,
                 reason: "the group has given the partitions to another member",
                 hint: "restore from what is committed", remedy: .fenced)
         }
+        var fence = positions
+        // The group's fence hangs on offsets: without any, one that nobody reads does it.
+        if fence.isEmpty, let partition = owned.min() {
+            fence[TopicPartition(.epoch, partition)] = 0
+        }
         return try producer.commit(
-            outputs, positions: positions, generation: generation, member: member)
+            outputs, positions: fence, generation: generation, member: member)
     }
 
     func close() {
@@ -156,7 +171,7 @@ final class KafkaWorker: LogWorker {
     private func giveUp() throws(LogFault) {
         // Whoever restores the partitions must find the outcome of a commit in doubt settled.
         try producer.abandon()
-        fetcher.leave(Set(fetcher.positions.keys))
+        fetcher.leaveAll()
         try member.giveUp()
         owned = []
         isLeaving = false

@@ -1,109 +1,79 @@
-// Follows partitions on behalf of one thread: fills batches with librdkafka's own bytes, proves that
-// nothing waits, and notices a partition that stands still. Used by readers and workers alike.
+// Follows partitions on behalf of one thread: fills batches fairly, proves that nothing waits, and
+// notices a partition that stands still. Used by readers and workers alike.
 
 import CRdKafka
 import EventLog
 
 /// Positions in partitions, and the session that fetches from there.
-@safe
 final class PartitionFetcher {
-    private struct Follow {
-        let place: TopicPartition
-        var position: Int64
-        /// The position when it was last proven that records wait.
-        var waitingAt: Int64 = -1
-        var waitingSince: Int64 = 0
-    }
-
     /// The proof of an end: where the partitions ended at a time.
     private struct Proof {
         var ends: [TopicPartition: Int64]
         var asOf: Int64
     }
 
-    /// Messages taken from librdkafka at a time.
-    static let chunkMax = 1_024
-    /// Between two looks at what else has happened, while nothing comes.
-    static let sliceMilliseconds = 50
+    /// A wait is never longer, whatever the queues may have forgotten to say.
+    static let sliceMilliseconds = 200
     /// How often the ends are asked for: idle, and beside records that come in.
     static let proofIdleMilliseconds: Int64 = 20
     static let proofBusyMilliseconds: Int64 = 100
     /// For one question; after one without an answer the next has time.
     static let proofTimeoutMilliseconds = 250
     static let proofBackoffMilliseconds: Int64 = 1_000
+    static let nudgeMilliseconds: Int64 = 20
     /// How long the log may be out of reach before polls say so.
     static let silenceMilliseconds: Int64 = 10_000
-    /// Memory is protected by the page: what lies on a value's last page may be read.
-    private static let pageBytes: UInt = 4_096
+    static let boundsMilliseconds = 5_000
 
     private let settings: KafkaSettings
     private let inquiry: ClusterInquiry
+    private let partitionCount: Int
+    let wakeUp = WakeUp()
     private var session: FetchSession
-    private var follows: ContiguousArray<Follow> = []
-    private var indexes: [TopicPartition: Int] = [:]
-    /// By the topic's place in librdkafka's memory, then by partition: index into `follows`.
-    private var routes: [(identity: UInt, topic: Topic, indexes: [Int])] = []
+    private var sources: ContiguousArray<FetchSource> = []
+    private var turn = 0
+    /// Partitions that polls leave out.
+    var held: Set<TopicPartition> = []
 
-    /// Messages taken but not yet in a batch lie from `next` to `count`.
-    private let chunk: UnsafeMutableBufferPointer<FetchSession.Message?>
-    private var next = 0
-    private var count = 0
     /// Found after records that are in the batch already; thrown by the next poll.
     private var postponed: LogFault?
-
     private var proof = Proof(ends: [:], asOf: 0)
     private var nextProof: Int64 = 0
+    private var nextNudge: Int64 = 0
     private var unreachableSince: Int64?
     /// How often a partition that stood still was fetched anew.
     private(set) var restarts = 0
 
-    init(_ settings: KafkaSettings, _ inquiry: ClusterInquiry) throws(LogFault) {
+    init(
+        _ settings: KafkaSettings, _ inquiry: ClusterInquiry, partitionCount: Int
+    ) throws(LogFault) {
         self.settings = settings
         self.inquiry = inquiry
-        session = try FetchSession(settings)
-        unsafe chunk = .allocate(capacity: PartitionFetcher.chunkMax)
-        unsafe chunk.initialize(repeating: nil)
+        self.partitionCount = partitionCount
+        session = try FetchSession(settings, partitionCount: partitionCount, wakeUp: wakeUp)
     }
 
-    deinit {
-        close()
-        unsafe chunk.deallocate()
-    }
+    deinit { close() }
 
     var positions: [TopicPartition: Int64] {
-        Dictionary(uniqueKeysWithValues: follows.map { ($0.place, $0.position) })
+        Dictionary(uniqueKeysWithValues: sources.map { ($0.place, $0.position) })
     }
 
     func follow(_ place: TopicPartition, from offset: Int64) throws(LogFault) {
-        precondition(indexes[place] == nil, "a partition is followed once")
+        precondition(!sources.contains { $0.place == place }, "a partition is followed once")
         do {
-            try session.start(place, at: offset)
+            sources.append(try session.open(place, at: offset))
         } catch {
             throw error.fault("read", at: settings.place(of: place))
         }
-        indexes[place] = follows.count
-        follows.append(Follow(place: place, position: offset))
-        route(place, to: follows.count - 1)
         nextProof = 0
     }
 
-    func leave(_ places: Set<TopicPartition>) {
-        for place in places { session.stop(place) }
-        // What was taken of them goes, too: followed again, it would look like new records.
-        for position in next..<count {
-            guard let message = unsafe chunk[position], let index = unsafe index(of: message),
-                places.contains(follows[index].place)
-            else { continue }
-            unsafe rd_kafka_message_destroy(message)
-            unsafe chunk[position] = nil
-        }
-        follows.removeAll { places.contains($0.place) }
-        indexes = [:]
-        routes = []
-        for (index, follow) in follows.enumerated() {
-            indexes[follow.place] = index
-            route(follow.place, to: index)
-        }
+    func leaveAll() {
+        for source in sources { source.close() }
+        sources = []
+        held = []
+        proof.ends = [:]
     }
 
     /// As `LogReader.poll`; ends early when `isInterrupted` says so.
@@ -115,19 +85,20 @@ final class PartitionFetcher {
             postponed = nil
             throw fault
         }
+        session.serveEvents()
         let isDrained = try fill(batch, wait: waitMilliseconds, isInterrupted)
         try prove(isIdle: batch.isEmpty, isDrained: isDrained)
         var ended: Set<TopicPartition> = []
-        for follow in follows {
-            if let end = proof.ends[follow.place], follow.position >= end {
-                ended.insert(follow.place)
+        for source in sources where !held.contains(source.place) {
+            if let end = proof.ends[source.place], source.position >= end {
+                ended.insert(source.place)
             }
         }
         return PollOutcome(ended: ended, asOf: proof.asOf)
     }
 
     func close() {
-        dropChunk()
+        leaveAll()
         session.close()
     }
 }
@@ -139,197 +110,117 @@ extension PartitionFetcher {
         _ batch: LogBatch, wait: Int, _ isInterrupted: () -> Bool
     ) throws(LogFault) -> Bool {
         let deadline = LogClock.steady.now() + Int64(wait)
-        var held: ContiguousArray<FetchSession.Message> = unsafe []
-        defer { unsafe keep(held, until: batch) }
-        var hasSeenEnd = false
+        var lent: ContiguousArray<LentMessage> = unsafe []
+        defer { unsafe keep(lent, until: batch) }
         while true {
-            while next < count {
-                switch try unsafe take(into: batch, &held) {
-                case .taken: continue
-                case .end: hasSeenEnd = true
-                case .noRoom: return false
-                }
+            wakeUp.reset()
+            let waiting = sources.indices.compactMap { index in
+                let source = sources[(turn + index) % sources.count]
+                return source.isWaiting && !held.contains(source.place) ? source : nil
             }
-            if postponed != nil { return false }
-            // First whatever waits, without waiting; only with nothing at all, for one message.
-            next = 0
-            count = try receive(waitMilliseconds: 0)
-            if count > 0 { continue }
+            if !waiting.isEmpty {
+                turn = (turn + 1) % sources.count
+                let hasMore = try unsafe take(from: waiting, into: batch, &lent)
+                if !batch.isEmpty || hasMore { return !hasMore }
+                // Only ends were told: go on waiting for records.
+            }
             let left = Int(deadline - LogClock.steady.now())
-            if !batch.isEmpty || hasSeenEnd || left <= 0 || isInterrupted() { return true }
-            count = try receive(
-                waitMilliseconds: min(left, PartitionFetcher.sliceMilliseconds))
+            if left <= 0 || isInterrupted() { return true }
+            wakeUp.wait(milliseconds: min(left, PartitionFetcher.sliceMilliseconds))
         }
     }
 
-    private func receive(waitMilliseconds: Int) throws(LogFault) -> Int {
-        do {
-            return try unsafe session.receive(into: chunk, waitMilliseconds: waitMilliseconds)
-        } catch {
-            throw error.fault("read", at: settings.place)
-        }
-    }
-
-    private enum Taken {
-        case taken
-        case end
-        case noRoom
-    }
-
-    /// Takes the next message of the chunk.
+    /// First an equal share for each, then whatever room is left for those that have more. Returns
+    /// whether some still have.
     @unsafe
     private func take(
-        into batch: LogBatch, _ held: inout ContiguousArray<FetchSession.Message>
-    ) throws(LogFault) -> Taken {
-        guard let message = unsafe chunk[next] else {
-            next += 1
-            return .taken
+        from waiting: [FetchSource], into batch: LogBatch,
+        _ lent: inout ContiguousArray<LentMessage>
+    ) throws(LogFault) -> Bool {
+        var rest = waiting
+        for share in [batch.bytesMax / waiting.count, batch.bytesMax] {
+            var more: [FetchSource] = []
+            for source in rest {
+                let limit = min(batch.bytes + share, batch.bytesMax)
+                if try unsafe take(from: source, into: batch, until: limit, &lent) {
+                    more.append(source)
+                }
+                if postponed != nil { return true }
+            }
+            rest = more
         }
-        guard let index = unsafe index(of: message) else {
-            // Of a partition that was left, or an error of the client as a whole.
-            unsafe drop(message)
-            return .taken
+        guard !rest.isEmpty else { return false }
+        let now = LogClock.steady.now()
+        if now >= nextNudge {
+            nextNudge = now + PartitionFetcher.nudgeMilliseconds
+            session.nudge(sources.map(\.place))
         }
-        if unsafe message.pointee.err != RD_KAFKA_RESP_ERR_NO_ERROR {
-            defer { unsafe drop(message) }
-            return try unsafe heed(message, index, isFirst: batch.isEmpty)
-        }
-        let offset = unsafe message.pointee.offset
-        // Fetched before a restart: it is in an earlier batch already.
-        guard offset >= follows[index].position else {
-            unsafe drop(message)
-            return .taken
-        }
-        var type = RD_KAFKA_TIMESTAMP_NOT_AVAILABLE
-        let append = unsafe rd_kafka_message_timestamp(message, &type)
-        let place = follows[index].place
-        let key = unsafe message.pointee.key.map {
-            unsafe UnsafeRawBufferPointer(start: $0, count: message.pointee.key_len)
-        }
-        let value = unsafe message.pointee.payload.map {
-            unsafe UnsafeRawBufferPointer(start: $0, count: message.pointee.len)
-        }
-        if unsafe PartitionFetcher.isPadded(value) {
-            let record = unsafe LogRecord(
-                topic: place.topic, partition: place.partition, offset: offset, append: append,
-                key: key, value: value)
-            guard batch.append(lent: record) else { return .noRoom }
-            unsafe held.append(message)
-            next += 1
-        } else {
-            guard
-                unsafe batch.append(
-                    place.topic, partition: place.partition, offset: offset, append: append,
-                    key: key, value: value)
-            else { return .noRoom }
-            unsafe drop(message)
-        }
-        follows[index].position = offset + 1
-        return .taken
+        return true
     }
 
-    /// Whether the bytes that a batch promises behind each value may be read: they lie on the same
-    /// page as the value's last byte. What they hold is of no account.
+    /// Returns whether the source has more.
     @unsafe
-    private static func isPadded(_ value: UnsafeRawBufferPointer?) -> Bool {
-        guard let value = unsafe value else { return true }
-        guard let base = value.baseAddress, unsafe !value.isEmpty else { return false }
-        let last = unsafe UInt(bitPattern: base + value.count - 1)
-        return last % pageBytes + UInt(LogBatch.padding) < pageBytes
+    private func take(
+        from source: FetchSource, into batch: LogBatch, until limit: Int,
+        _ lent: inout ContiguousArray<LentMessage>
+    ) throws(LogFault) -> Bool {
+        while true {
+            let taken: FetchSource.Taken
+            do {
+                taken = try unsafe source.take(into: batch, until: limit, lent: &lent)
+            } catch {
+                throw error.fault("read", at: settings.place(of: source.place))
+            }
+            switch taken {
+            case .drained: return false
+            case .enough: return true
+            case .event(let code, let offset, let text):
+                guard let fault = try fault(of: source, code, offset: offset, text) else {
+                    continue
+                }
+                guard batch.isEmpty else {
+                    postponed = fault
+                    return true
+                }
+                throw fault
+            }
+        }
     }
 
     /// Lets the batch give lent messages back when it is reset.
     @unsafe
-    private func keep(
-        _ messages: ContiguousArray<FetchSession.Message>, until batch: LogBatch
-    ) {
+    private func keep(_ messages: ContiguousArray<LentMessage>, until batch: LogBatch) {
         guard unsafe !messages.isEmpty else { return }
         let session = session
         unsafe session.lend(messages.count)
         batch.onReset { unsafe session.giveBack(messages) }
     }
 
-    @unsafe
-    private func drop(_ message: FetchSession.Message) {
-        unsafe rd_kafka_message_destroy(message)
-        unsafe chunk[next] = nil
-        next += 1
-    }
-
-    private func dropChunk() {
-        while next < count {
-            if let message = unsafe chunk[next] {
-                unsafe drop(message)
-            } else {
-                next += 1
-            }
-        }
-    }
-
-    private func route(_ place: TopicPartition, to index: Int) {
-        guard let identity = session.identity(of: place.topic) else { return }
-        let entry =
-            routes.firstIndex { $0.identity == identity }
-            ?? {
-                routes.append((identity, place.topic, []))
-                return routes.count - 1
-            }()
-        while routes[entry].indexes.count <= place.partition { routes[entry].indexes.append(-1) }
-        routes[entry].indexes[place.partition] = index
-    }
-
-    @unsafe
-    private func index(of message: FetchSession.Message) -> Int? {
-        let identity = unsafe UInt(bitPattern: message.pointee.rkt)
-        let partition = unsafe Int(message.pointee.partition)
-        for route in routes where route.identity == identity {
-            guard route.indexes.indices.contains(partition) else { return nil }
-            let index = route.indexes[partition]
-            return index >= 0 ? index : nil
-        }
-        return nil
-    }
-}
-
-// Ends, faults and standstills.
-extension PartitionFetcher {
-    /// Deals with a message that is an event of a partition.
-    @unsafe
-    private func heed(
-        _ message: FetchSession.Message, _ index: Int, isFirst: Bool
-    ) throws(LogFault) -> Taken {
-        let code = unsafe message.pointee.err
-        let place = follows[index].place
-        if code == RD_KAFKA_RESP_ERR__PARTITION_EOF {
-            // Markers and aborted records before it take offsets and are never seen.
-            follows[index].position = unsafe max(follows[index].position, message.pointee.offset)
-            return .end
-        }
-        let text = unsafe rd_kafka_message_errstr(message).map { unsafe String(cString: $0) }
-        let error = RDKafkaError(code: code, text: text)
-        var fault: LogFault?
+    /// What a message that is not a record means; nil if nothing is wrong.
+    private func fault(
+        of source: FetchSource, _ code: rd_kafka_resp_err_t, offset: Int64, _ text: String?
+    ) throws(LogFault) -> LogFault? {
         switch code {
+        case RD_KAFKA_RESP_ERR__PARTITION_EOF:
+            // Markers and aborted records before it take offsets and are never seen.
+            source.position = max(source.position, offset)
+            return nil
         case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET, RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-            fault = try outOfRange(index)
+            return try outOfRange(source)
         default:
+            let error = RDKafkaError(code: code, text: text)
             // The client goes on by itself after what may pass.
-            if error.kind != .retriable {
-                fault = error.fault("read", at: settings.place(of: place))
-            }
+            guard error.kind != .retriable else { return nil }
+            return error.fault("read", at: settings.place(of: source.place))
         }
-        guard let fault else { return .taken }
-        guard isFirst else {
-            postponed = fault
-            return .end
-        }
-        throw fault
     }
 
     /// An offset that the log does not have: gone, or beyond the end. A new leader may know less
     /// for a moment, so the bounds decide; nil if reading has been taken up again.
-    private func outOfRange(_ index: Int) throws(LogFault) -> LogFault? {
-        let (place, position) = (follows[index].place, follows[index].position)
-        let bounds = try inquiry.bounds(of: place, timeoutMilliseconds: 5_000)
+    private func outOfRange(_ source: FetchSource) throws(LogFault) -> LogFault? {
+        let (place, position) = (source.place, source.position)
+        let bounds = try inquiry.bounds(
+            of: place, timeoutMilliseconds: PartitionFetcher.boundsMilliseconds)
         if position < bounds.lowerBound {
             return LogFault(
                 "read", at: settings.place(of: place),
@@ -343,24 +234,27 @@ extension PartitionFetcher {
                 reason: "offset \(position) is beyond the end, \(bounds.upperBound)",
                 hint: "the topic has lost records or was made anew", remedy: .stop)
         }
-        session.stop(place)
         do {
-            try session.start(place, at: position)
+            try source.restart()
         } catch {
             throw error.fault("read", at: settings.place(of: place))
         }
         return nil
     }
+}
 
+// Ends and standstills.
+extension PartitionFetcher {
     /// Asks where the partitions end, if it is time to. The time is taken before the question, so
     /// whatever was appended earlier lies before the answer.
     private func prove(isIdle: Bool, isDrained: Bool) throws(LogFault) {
         let now = LogClock.steady.now()
-        guard now >= nextProof, !follows.isEmpty else { return }
-        let asOf = LogClock.wall.now()
+        guard now >= nextProof, !sources.isEmpty else { return }
+        // The wall clock may be set back, what was proven stays so.
+        let asOf = max(proof.asOf, LogClock.wall.now())
         do {
             let ends = try inquiry.ends(
-                of: follows.map(\.place),
+                of: sources.map(\.place),
                 timeoutMilliseconds: PartitionFetcher.proofTimeoutMilliseconds)
             proof = Proof(ends: ends, asOf: asOf)
             unreachableSince = nil
@@ -376,41 +270,37 @@ extension PartitionFetcher {
             guard isIdle, now - since >= PartitionFetcher.silenceMilliseconds else { return }
             unreachableSince = now
             throw error.fault(
-                "read", at: settings.place,
-                trouble: session.client.context.lastTrouble)
+                "read", at: settings.place, trouble: session.client.context.lastTrouble)
         }
         if isDrained { try watch(now) }
     }
 
     /// Fetches anew when a partition has not moved for too long although records wait there.
     private func watch(_ now: Int64) throws(LogFault) {
-        var stalled: [TopicPartition] = []
-        for index in follows.indices {
-            let (place, position) = (follows[index].place, follows[index].position)
-            guard let end = proof.ends[place], end > position else {
-                follows[index].waitingAt = -1
+        var stalled: [FetchSource] = []
+        for source in sources {
+            guard let end = proof.ends[source.place], end > source.position,
+                !held.contains(source.place)
+            else {
+                source.waiting = (-1, now)
                 continue
             }
-            if follows[index].waitingAt != position {
-                follows[index].waitingAt = position
-                follows[index].waitingSince = now
-            } else if now - follows[index].waitingSince
-                >= Int64(settings.stallTimeoutMilliseconds)
-            {
-                follows[index].waitingSince = now
-                stalled.append(place)
+            if source.waiting.position != source.position {
+                source.waiting = (source.position, now)
+            } else if now - source.waiting.since >= Int64(settings.stallTimeoutMilliseconds) {
+                source.waiting.since = now
+                stalled.append(source)
             }
         }
         guard !stalled.isEmpty else { return }
         // What an open transaction holds back is nobody's fault: ask as a committed reader.
         let stable = try? settings.ends(
-            of: stalled, asking: session.client,
+            of: stalled.map(\.place), asking: session.client,
             timeoutMilliseconds: PartitionFetcher.proofTimeoutMilliseconds)
-        let stuck = stalled.filter { place in
-            guard let index = indexes[place] else { return false }
-            return stable.map { $0[place, default: 0] > follows[index].position } ?? true
+        let stuck = stalled.filter { source in
+            stable.map { $0[source.place, default: 0] > source.position } ?? true
         }
-        if !stuck.isEmpty { try restart(stuck) }
+        if !stuck.isEmpty { try restart(stuck.map(\.place)) }
     }
 
     private func restart(_ stuck: [TopicPartition]) throws(LogFault) {
@@ -420,17 +310,17 @@ extension PartitionFetcher {
                 level: 4, facility: "STALL",
                 message: "records wait but none came for \(settings.stallTimeoutMilliseconds) ms "
                     + "in \(stuck.map(\.description).joined(separator: ", ")): fetching anew"))
-        dropChunk()
-        session.close()
-        session = try FetchSession(settings)
-        routes = []
-        for (index, follow) in follows.enumerated() {
+        let fresh = try FetchSession(settings, partitionCount: partitionCount, wakeUp: wakeUp)
+        for index in sources.indices {
+            let (place, position) = (sources[index].place, sources[index].position)
+            sources[index].close()
             do {
-                try session.start(follow.place, at: follow.position)
+                sources[index] = try fresh.open(place, at: position)
             } catch {
-                throw error.fault("read", at: settings.place(of: follow.place))
+                throw error.fault("read", at: settings.place(of: place))
             }
-            route(follow.place, to: index)
         }
+        session.close()
+        session = fresh
     }
 }

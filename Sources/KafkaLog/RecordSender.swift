@@ -28,7 +28,7 @@ final class RecordSender: @unchecked Sendable {
             let name = settings.name(of: topic)
             guard let handle = unsafe rd_kafka_topic_new(client.pointer, name, nil) else {
                 let error = RDKafkaError.last()
-                for unsafehandle in unsafe made.values { unsafe rd_kafka_topic_destroy(handle) }
+                unsafe made.values.forEach { unsafe rd_kafka_topic_destroy($0) }
                 throw error.fault("open topic", at: settings.place(of: topic))
             }
             unsafe made[topic] = handle
@@ -37,7 +37,7 @@ final class RecordSender: @unchecked Sendable {
     }
 
     deinit {
-        for unsafetopic in unsafe topics.values { unsafe rd_kafka_topic_destroy(topic) }
+        unsafe topics.values.forEach { unsafe rd_kafka_topic_destroy($0) }
         client.close()
     }
 

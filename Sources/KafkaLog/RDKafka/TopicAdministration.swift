@@ -21,9 +21,7 @@ enum TopicAdministration {
         _ topics: [NewTopic], asking client: RDKafkaClient, timeoutMilliseconds: Int
     ) throws(Refusal) {
         var requests: [OpaquePointer?] = unsafe []
-        defer {
-            for unsaferequest in unsafe requests { unsafe rd_kafka_NewTopic_destroy(request) }
-        }
+        defer { unsafe requests.forEach { unsafe rd_kafka_NewTopic_destroy($0) } }
         for topic in topics {
             var message = [CChar](repeating: 0, count: 512)
             let request = unsafe rd_kafka_NewTopic_new(
@@ -84,11 +82,7 @@ enum TopicAdministration {
         var resources: [OpaquePointer?] = unsafe names.map {
             unsafe rd_kafka_ConfigResource_new(type, $0)
         }
-        defer {
-            for unsaferesource in unsafe resources {
-                unsafe rd_kafka_ConfigResource_destroy(resource)
-            }
-        }
+        defer { unsafe resources.forEach { unsafe rd_kafka_ConfigResource_destroy($0) } }
         let event = try unsafe ask(
             client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, timeoutMilliseconds
         ) { options, queue in
