@@ -76,7 +76,6 @@ let package = Package(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],
             path: "Tests/LogTortureChild", swiftSettings: strict),
         tests(of: "Traffic", ["BrakeModel", "BrakeWire"]),
-        tests(of: "EventLog", ["SQLiteLog"]),
         tests(of: "KafkaLog", ["EventLog", "CRdKafka"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),

@@ -86,8 +86,14 @@ final class PartitionFetcher {
             throw fault
         }
         session.serveEvents()
-        let isDrained = try fill(batch, wait: waitMilliseconds, isInterrupted)
-        try prove(isIdle: batch.isEmpty, isDrained: isDrained)
+        do {
+            let isDrained = try fill(batch, wait: waitMilliseconds, isInterrupted)
+            try prove(isIdle: batch.isEmpty, isDrained: isDrained)
+        } catch {
+            // Nobody looks at the batch of a poll that failed: its records come first.
+            guard !batch.isEmpty else { throw error }
+            postponed = error
+        }
         var ended: Set<TopicPartition> = []
         for source in sources where !held.contains(source.place) {
             if let end = proof.ends[source.place], source.position >= end {
@@ -145,7 +151,6 @@ extension PartitionFetcher {
                 if try unsafe take(from: source, into: batch, until: limit, &lent) {
                     more.append(source)
                 }
-                if postponed != nil { return true }
             }
             rest = more
         }
@@ -175,14 +180,7 @@ extension PartitionFetcher {
             case .drained: return false
             case .enough: return true
             case .event(let code, let offset, let text):
-                guard let fault = try fault(of: source, code, offset: offset, text) else {
-                    continue
-                }
-                guard batch.isEmpty else {
-                    postponed = fault
-                    return true
-                }
-                throw fault
+                try heed(source, code, offset: offset, text)
             }
         }
     }
@@ -196,50 +194,45 @@ extension PartitionFetcher {
         batch.onReset { unsafe session.giveBack(messages) }
     }
 
-    /// What a message that is not a record means; nil if nothing is wrong.
-    private func fault(
-        of source: FetchSource, _ code: rd_kafka_resp_err_t, offset: Int64, _ text: String?
-    ) throws(LogFault) -> LogFault? {
+    /// Deals with a message that is not a record.
+    private func heed(
+        _ source: FetchSource, _ code: rd_kafka_resp_err_t, offset: Int64, _ text: String?
+    ) throws(LogFault) {
         switch code {
         case RD_KAFKA_RESP_ERR__PARTITION_EOF:
             // Markers and aborted records before it take offsets and are never seen.
             source.position = max(source.position, offset)
-            return nil
         case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET, RD_KAFKA_RESP_ERR_OFFSET_OUT_OF_RANGE:
-            return try outOfRange(source)
+            // The client has stopped fetching here. Whatever comes of it, it is to say so again.
+            defer { try? source.restart() }
+            try checkRange(source)
         default:
             let error = RDKafkaError(code: code, text: text)
             // The client goes on by itself after what may pass.
-            guard error.kind != .retriable else { return nil }
-            return error.fault("read", at: settings.place(of: source.place))
+            guard error.kind != .retriable else { return }
+            throw error.fault("read", at: settings.place(of: source.place))
         }
     }
 
-    /// An offset that the log does not have: gone, or beyond the end. A new leader may know less
-    /// for a moment, so the bounds decide; nil if reading has been taken up again.
-    private func outOfRange(_ source: FetchSource) throws(LogFault) -> LogFault? {
-        let (place, position) = (source.place, source.position)
+    /// Refuses an offset that is gone, or beyond the end. A new leader may have known less for a
+    /// moment: then nothing is wrong.
+    private func checkRange(_ source: FetchSource) throws(LogFault) {
+        let (place, position) = (settings.place(of: source.place), source.position)
         let bounds = try inquiry.bounds(
-            of: place, timeoutMilliseconds: PartitionFetcher.boundsMilliseconds)
+            of: source.place, timeoutMilliseconds: PartitionFetcher.boundsMilliseconds)
         if position < bounds.lowerBound {
-            return LogFault(
-                "read", at: settings.place(of: place),
+            throw LogFault(
+                "read", at: place,
                 reason: "offset \(position) is no longer there, the first is \(bounds.lowerBound)",
                 hint: "retention has passed the reader; restore from a later position",
                 remedy: .stop)
         }
         if position > bounds.upperBound {
-            return LogFault(
-                "read", at: settings.place(of: place),
+            throw LogFault(
+                "read", at: place,
                 reason: "offset \(position) is beyond the end, \(bounds.upperBound)",
                 hint: "the topic has lost records or was made anew", remedy: .stop)
         }
-        do {
-            try source.restart()
-        } catch {
-            throw error.fault("read", at: settings.place(of: place))
-        }
-        return nil
     }
 }
 
