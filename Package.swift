@@ -12,8 +12,11 @@ let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: strict)
+func module(
+    _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []
+) -> Target {
+    .target(
+        name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
 }
 
 func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
@@ -53,13 +56,17 @@ let package = Package(
 
         // The stages.
         module("Evaluate", ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime"]),
+        module(
+            "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"],
+            resources: [.embedInCode("Console/console.html")]),
 
         // Tools: a fleet that sends, and a person who looks on. Outside, like everyone's apps.
         module("Traffic", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
 
         // The executable, where real logs meet stages.
         .executableTarget(
-            name: "adbrake", dependencies: [
+            name: "adbrake",
+            dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "Evaluate",
                 "Runtime",
             ],
@@ -79,6 +86,7 @@ let package = Package(
         tests(of: "KafkaLog", ["EventLog", "CRdKafka"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
+        tests(of: "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         .testTarget(
             name: "EvaluateTests",
             dependencies: ["BrakeModel", "BrakeEngine", "Evaluate"],

@@ -57,7 +57,7 @@ package struct ThrottleRecord: Sendable, Equatable {
 }
 
 extension JSONWriter {
-    fileprivate mutating func write(_ why: Why) {
+    package mutating func write(_ why: Why) {
         field("clock", why.clock)
         field("rule", why.rule)
         array("windows") { list in

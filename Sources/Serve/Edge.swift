@@ -1,0 +1,83 @@
+// The stage as the executable sees it: routes for a listener, and a service that follows the log.
+
+package import EventLog
+package import HTTPServer
+package import Runtime
+
+/// Serves what the evaluator has published. Reading needs no log: the table is in memory.
+package final class Edge: Sendable {
+    private static let keeperMilliseconds = 1_000
+
+    let log: any EventLog
+    let settings: ServeSettings
+    let logger: Logger
+    let registry: Metrics
+    let metrics: ServeMetrics
+    let clock: LogClock
+    package let table: ThrottleTable
+    let history = RecentHistory()
+    let hub: StreamHub
+
+    package init(
+        log: any EventLog, settings: ServeSettings, logger: Logger, metrics registry: Metrics,
+        clock: LogClock = .wall
+    ) {
+        self.log = log
+        self.settings = settings
+        self.logger = logger
+        self.registry = registry
+        self.clock = clock
+        metrics = ServeMetrics(registry)
+        table = ThrottleTable(partitions: log.partitions, startedAt: clock.now())
+        hub = StreamHub(
+            partitions: log.partitions, settings: settings, table: table, metrics: metrics,
+            clock: clock)
+        ServeMetrics.addGauges(to: registry, table: table, hub: hub, clock: clock)
+    }
+
+    /// Wall clock, ms since 1970.
+    var now: Int64 { clock.now() }
+
+    /// Follows the log until asked to stop.
+    package var service: Service {
+        Service("serve") { stop in try self.run(stop: stop) }
+    }
+
+    package func run(stop: StopSignal) throws(LogFault) {
+        // Heartbeats go on while the log keeps the follower waiting.
+        let keeperStop = StopSignal()
+        let keeper = WorkerThread(name: "serve keeper") {
+            while !keeperStop.wait(milliseconds: Self.keeperMilliseconds) {
+                self.hub.keep(monotonic: SystemClock.monotonicMilliseconds())
+            }
+            self.hub.finish()
+        }
+        defer {
+            keeperStop.request(reason: "the edge stops")
+            keeper.join()
+        }
+        let follower = TableFollower(
+            log: log, table: table, history: history, hub: hub, clock: clock, logger: logger,
+            metrics: metrics)
+        try follower.run(stop: stop)
+    }
+
+    /// What the edge answers.
+    package var routes: [Route] {
+        [
+            Route(.get, "/") { _ in Console.page() },
+            Route(.get, "/v1/apps") { self.fleet($0) },
+            Route(.get, "/v1/apps/{app}") { self.app($0) },
+            Route(.get, "/v1/changes") { self.changes($0) },
+            Route(.get, "/v1/notices") { self.notices($0) },
+            Route(.get, "/v1/stream") { self.stream($0) },
+            Route(.get, "/api/ad/freq-cap") { self.frequencyCap($0) },
+            Route(.get, "/livez") { _ in .text("ok\n").with("Cache-Control", "no-store") },
+            Route(.get, "/readyz") { _ in self.readiness() },
+            Route(.get, "/metrics") { _ in
+                .text(self.registry.rendered(), type: Metrics.contentType)
+                    .with("Cache-Control", "no-store")
+            },
+        ]
+    }
+}

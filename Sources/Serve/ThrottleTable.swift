@@ -1,0 +1,18 @@
+// The table that the follower keeps and the HTTP threads read.
+
+import Synchronization
+
+/// Holds the newest image. The follower publishes, any thread reads.
+package final class ThrottleTable: Sendable {
+    // Held for the copy of a reference, nothing more.
+    private let newest: Mutex<TableImage>
+
+    package init(partitions: Int, startedAt: Int64) {
+        let shards = [TableShard](repeating: TableShard(), count: partitions)
+        newest = Mutex(TableImage(shards: shards, source: .nothing, startedAt: startedAt))
+    }
+
+    package var image: TableImage { newest.withLock { $0 } }
+
+    func publish(_ image: TableImage) { newest.withLock { $0 = image } }
+}
