@@ -8,7 +8,7 @@ package import Runtime
 package final class Edge: Sendable {
     private static let keeperMilliseconds = 1_000
 
-    let log: any EventLog
+    package let log: any EventLog
     let settings: ServeSettings
     let logger: Logger
     let registry: Metrics
