@@ -220,7 +220,7 @@ final class StreamHub: Sendable {
 
 extension StreamSettings {
     /// When a client that is dropped shall come back: spread evenly, so that no herd forms.
-    func drawRetryMilliseconds() -> Int64 {
+    package func drawRetryMilliseconds() -> Int64 {
         retryMilliseconds + Int64.random(in: 0...retryJitterMilliseconds)
     }
 }
