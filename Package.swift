@@ -78,6 +78,7 @@ let package = Package(
             swiftSettings: strict),
 
         // Tests.
+        .testTarget(name: "RepositoryTests", swiftSettings: strict),
         tests(of: "EventLog", ["SQLiteLog", "LogTortureChild"]),
         .executableTarget(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],

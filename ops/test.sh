@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Builds and runs the tests, and ends with a summary: what failed, and what was left out.
+#   ops/test.sh [SWIFT TEST OPTIONS], for example ops/test.sh --filter RuntimeTests
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+read -ra flags <<<"${SWIFT_FLAGS:-}"
+log=$(mktemp)
+trap 'rm -f "$log"' EXIT
+
+swift build "${flags[@]}" --build-tests --explicit-target-dependency-import-check error
+
+status=0
+swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | grep -v ' started\.$' || true
+status=${PIPESTATUS[0]}
+
+echo
+echo "Summary"
+grep -E '(✘|✗|×) Test .*(failed|recorded)' "$log" | grep -v 'Test run' | cut -c1-200 | head -50 || true
+grep -E 'Fatal error|signal code' "$log" | head -5 || true
+left_out=$(grep -cE '(➜|→|↷) Test .*skipped' "$log" || true)
+if [[ $left_out -gt 0 ]]; then
+    grep -E '(➜|→|↷) Test .*skipped' "$log" | cut -c1-200 | head -20
+fi
+echo "$left_out tests left out"
+grep -E 'Test run with' "$log" | tail -1 || echo "the test run did not come to its end"
+exit "$status"
