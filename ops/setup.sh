@@ -8,7 +8,7 @@ packages=(
 )
 
 if ! command -v swift >/dev/null; then
-    echo "setup: no swift found. Install Swift 6.2 or later: https://www.swift.org/install/linux/" >&2
+    echo "setup: no swift found. Install Swift 6.2 or later, see https://www.swift.org/install" >&2
     exit 1
 fi
 

@@ -16,7 +16,8 @@ status=${PIPESTATUS[0]}
 
 echo
 echo "Summary"
-grep -E '(✘|✗|×) Test .*(failed|recorded)' "$log" | grep -v 'Test run' | cut -c1-200 | head -50 || true
+grep -E '(✘|×) Test .*(failed|recorded)' "$log" | grep -v 'Test run' | cut -c1-200 \
+    | head -50 || true
 grep -E 'Fatal error|signal code' "$log" | head -5 || true
 left_out=$(grep -cE '(➜|→|↷) Test .*skipped' "$log" || true)
 if [[ $left_out -gt 0 ]]; then

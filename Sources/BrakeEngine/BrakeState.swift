@@ -97,7 +97,8 @@ struct BrakeState: BitwiseCopyable, Equatable {
         }
     }
 
-    /// Eases by one level, or from the initial hold to Normal, when the run of ticks is long enough.
+    /// Eases by one level, or from the initial hold to Normal, when the run of ticks is long
+    /// enough.
     private mutating func ease(
         at tick: Int64, verdict: Verdict, policy: Policy, isFirst: Bool
     ) -> Bool {

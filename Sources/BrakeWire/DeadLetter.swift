@@ -2,8 +2,8 @@
 
 internal import BrakeModel
 
-/// What is set aside in the topic of dead letters: `{v, topic, partition, offset, index, id, reason,
-/// at, text}`, or `base64` in place of `text` when the bytes are not UTF-8.
+/// What is set aside in the topic of dead letters: `{v, topic, partition, offset, index, id,
+/// reason, at, text}`, or `base64` in place of `text` when the bytes are not UTF-8.
 package struct DeadLetter: Sendable, Equatable {
     /// The version of the format.
     package static let version: Int64 = 1

@@ -17,9 +17,9 @@ package enum RecordSource {
 /// Decodes records. It owns one parser with its memory, allocates nothing per event, and belongs to
 /// one thread.
 ///
-/// Of equal keys within an object the last one wins, as in most readers of JSON. An array whose frame
-/// is whole (matching brackets, commas between elements) keeps its good events whatever is wrong
-/// with the others; with a broken frame all of it is rejected.
+/// Of equal keys within an object the last one wins, as in most readers of JSON. An array whose
+/// frame is whole (matching brackets, commas between elements) keeps its good events whatever is
+/// wrong with the others; with a broken frame all of it is rejected.
 package final class EventDecoder {
     /// The most bytes of one event.
     package static let eventBytesMax = 16 * 1_024

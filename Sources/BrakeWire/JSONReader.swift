@@ -4,8 +4,8 @@ internal import CSimdJSON
 
 /// Reads one document at a time. The document's bytes must stay where they are while it is read.
 ///
-/// Safe: every call hands the parser memory that the caller holds for as long as the call takes, and
-/// decoders read all events of a document before they return.
+/// Safe: every call hands the parser memory that the caller holds for as long as the call takes,
+/// and decoders read all events of a document before they return.
 @safe
 final class JSONReader {
     /// The event read last. Its texts are valid until the reader opens another document.

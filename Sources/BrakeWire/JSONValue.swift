@@ -20,7 +20,8 @@ package indirect enum JSONValue: Sendable, Equatable {
         package var value: JSONValue
     }
 
-    /// The value of an object's field, the last one of equal keys; nil when it is not there, or null.
+    /// The value of an object's field, the last one of equal keys; nil when it is not there, or
+    /// null.
     package subscript(key: String) -> JSONValue? {
         guard case .object(let fields) = self,
             let field = fields.last(where: { $0.key == key }), field.value != .null

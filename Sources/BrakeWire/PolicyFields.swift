@@ -1,7 +1,7 @@
 // Reads the fields of a policy document and lists what is wrong on the way.
 
-/// Collects problems while fields are read. Reading goes on after a problem with some value, so that
-/// all of them are found; what was read counts only when there was none.
+/// Collects problems while fields are read. Reading goes on after a problem with some value, so
+/// that all of them are found; what was read counts only when there was none.
 struct PolicyFields {
     /// Of a hopeless document that many problems are enough.
     static let problemsMax = 100

@@ -1,4 +1,5 @@
-// One record while its events are read: what they must share, and what is undone when it is not JSON.
+// One record while its events are read: what they must share, and what is undone when it is not
+// JSON.
 
 internal import BrakeModel
 internal import CSimdJSON

@@ -14,8 +14,8 @@ package final class ReplayDecoder {
 
     package init() {}
 
-    /// Adds a line's events to the batch and what could not be used to the rejected ones, and returns
-    /// the append time that the clock moves to, whatever its record is worth.
+    /// Adds a line's events to the batch and what could not be used to the rejected ones, and
+    /// returns the append time that the clock moves to, whatever its record is worth.
     ///
     /// A line that is not JSON, or has no append time (a whole number, 0 ... `appendMax`), is
     /// rejected as a whole. Then the result is nil.

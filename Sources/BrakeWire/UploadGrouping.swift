@@ -40,7 +40,8 @@ struct UploadGrouping {
         return upload
     }
 
-    /// The evaluator would judge the event by the same checks; its append time does not matter here.
+    /// The evaluator would judge the event by the same checks; its append time does not matter
+    /// here.
     private func check(_ event: brake_json_event) throws(Rejection) -> Group {
         let type = try event.checkedType()
         let bytes = unsafe try event.checkedApp()

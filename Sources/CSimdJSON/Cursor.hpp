@@ -1,5 +1,6 @@
-// Walks the positions which simdjson found (brackets, colons, commas, the first byte of each scalar)
-// and checks the grammar as it goes. What lies between two positions is one scalar and white space.
+// Walks the positions which simdjson found (brackets, colons, commas, the first byte of each
+// scalar) and checks the grammar as it goes. What lies between two positions is one scalar and
+// white space.
 
 #ifndef ADBRAKE_CURSOR_HPP
 #define ADBRAKE_CURSOR_HPP
@@ -80,8 +81,8 @@ private:
 // A number which fills [begin, end); false when that is not one.
 bool read_number(const uint8_t *begin, const uint8_t *end, brake_json_slice &out);
 
-// Writes the text of [begin, end) without its escapes, which is never longer; null when an escape is
-// not one or stands for half a character.
+// Writes the text of [begin, end) without its escapes, which is never longer; null when an escape
+// is not one or stands for half a character.
 uint8_t *unescape(const uint8_t *begin, const uint8_t *end, uint8_t *to);
 
 }  // namespace brake

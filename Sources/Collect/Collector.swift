@@ -6,8 +6,8 @@ package import EventLog
 package import HTTPServer
 package import Runtime
 
-/// Answers `POST /v1/events`. Bad events do not stop good ones: each is rejected with its reason, in
-/// the answer and in the dead topic. Nothing that was answered with 202 is lost.
+/// Answers `POST /v1/events`. Bad events do not stop good ones: each is rejected with its reason,
+/// in the answer and in the dead topic. Nothing that was answered with 202 is lost.
 package struct Collector: Sendable {
     /// Dead letters kept of one upload; more are counted only, so that a flood stays small.
     static let deadLettersMax = 20

@@ -26,7 +26,8 @@ struct EpochHistory {
         return nil
     }
 
-    /// The epochs from a number to the last, without a gap; those before it that are gone are left out.
+    /// The epochs from a number to the last, without a gap; those before it that are gone are left
+    /// out.
     func epochs(from number: Int64, upTo last: EpochRecord) throws(LogFault) -> [EpochRecord] {
         let bounds = try log.bounds(of: place)
         var distance = 3 * (last.number - number) + Self.tail

@@ -6,9 +6,9 @@ import BrakeWire
 package import EventLog
 package import Runtime
 
-/// A member of the group of evaluators. It pulls: it polls only when it can finish a batch, so a slow
-/// log or a slow lane slows reading and nothing else. Its groups' memory is never rewound: what an
-/// epoch publishes stays until the log has it.
+/// A member of the group of evaluators. It pulls: it polls only when it can finish a batch, so a
+/// slow log or a slow lane slows reading and nothing else. Its groups' memory is never rewound:
+/// what an epoch publishes stays until the log has it.
 package final class EvaluatorLane {
     private static let waitMaxMilliseconds: Int64 = 1_000
     private static let retryFirstMilliseconds = 50

@@ -5,12 +5,12 @@ import BrakeModel
 import BrakeWire
 package import EventLog
 
-/// Replays the inputs of a log, all partitions, and gives the throttle records in order of tick, then
-/// app. Reads only: nothing is written into the log.
+/// Replays the inputs of a log, all partitions, and gives the throttle records in order of tick,
+/// then app. Reads only: nothing is written into the log.
 ///
-/// Under the policy that the log was decided by, a partition follows its `epoch` topic, bit for bit,
-/// and every epoch's checksum is compared. Under another one the clock moves by append time, as it
-/// would over a file.
+/// Under the policy that the log was decided by, a partition follows its `epoch` topic, bit for
+/// bit, and every epoch's checksum is compared. Under another one the clock moves by append time,
+/// as it would over a file.
 package struct LogReplay {
     private let log: any EventLog
     private let policy: Policy

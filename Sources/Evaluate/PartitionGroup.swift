@@ -5,8 +5,8 @@ import BrakeModel
 import BrakeWire
 import EventLog
 
-/// Counts what the inputs of a partition bring, in order of append time, as far as it is certain that
-/// nothing earlier waits. One thread owns it.
+/// Counts what the inputs of a partition bring, in order of append time, as far as it is certain
+/// that nothing earlier waits. One thread owns it.
 final class PartitionGroup {
     /// Counted together: looking ahead pays only with some to look at.
     private static let batchEvents = 4_096

@@ -8,8 +8,8 @@ import Runtime
 
 /// Restores one partition group. The order is that of trust: what was committed, the epoch that
 /// goes with it, the newest snapshot that is whole, the inputs after it, epoch by epoch. Every
-/// epoch's checksum is compared; one that differs stops the partition rather than deciding on counts
-/// that are not those of the log.
+/// epoch's checksum is compared; one that differs stops the partition rather than deciding on
+/// counts that are not those of the log.
 struct Restore {
     /// How long one read may wait for what the log has said is there.
     private static let waitMilliseconds = 10_000

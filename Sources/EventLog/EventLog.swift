@@ -105,8 +105,8 @@ package protocol LogWorker: AnyObject {
     /// early when the assignment is about to change.
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome
 
-    /// Commits outputs with input positions: all of it or nothing, and only while the partitions are
-    /// still this member's. Returns the offset after the last record of each output partition.
+    /// Commits outputs with input positions: all of it or nothing, and only while the partitions
+    /// are still this member's. Returns the offset after the last record of each output partition.
     /// Thrown with remedy `retry`: call again with the same arguments, whether it took effect or
     /// not; it takes effect once.
     func commit(

@@ -35,7 +35,8 @@ package struct Follower {
     /// positions stay where they were, since nobody looks at the batch then.
     ///
     /// `bounds` are those of one moment. `scan` reads a partition from an offset up to an end until
-    /// the batch holds so many bytes, and returns the position after it: the end, when it got there.
+    /// the batch holds so many bytes, and returns the position after it: the end, when it got
+    /// there.
     package mutating func fill(
         _ batch: LogBatch, bounds: (TopicPartition) -> Range<Int64>,
         scan: (TopicPartition, Range<Int64>, Int) throws(LogFault) -> Int64

@@ -1,5 +1,5 @@
-// How long a table keeps what it no longer needs, so that followers have seen it: as in Kafka, where
-// these are `min.compaction.lag.ms` and `delete.retention.ms`.
+// How long a table keeps what it no longer needs, so that followers have seen it: as in Kafka,
+// where these are `min.compaction.lag.ms` and `delete.retention.ms`.
 
 /// Times after which compaction may remove records of tables.
 package enum TableRetention {

@@ -116,8 +116,8 @@ package final class HTTPListener: Sendable {
         }
     }
 
-    /// Accepts no more, ends streams, lets running requests finish until the deadline, cuts the rest.
-    /// A handler that still runs then is waited for: it has its own time-outs.
+    /// Accepts no more, ends streams, lets running requests finish until the deadline, cuts the
+    /// rest. A handler that still runs then is waited for: it has its own time-outs.
     package func stop(withinMilliseconds deadline: Int = 5_000) {
         let ending = life.withLock { life -> Life? in
             defer { life = nil }

@@ -1,11 +1,13 @@
-// The target of a request line, decoded strictly: what two readers could read in two ways is refused.
+// The target of a request line, decoded strictly: what two readers could read in two ways is
+// refused.
 
 /// Path and query.
 package struct RequestTarget: Sendable, Equatable {
     /// More query items are refused.
     package static let queryItemsMax = 64
 
-    /// Decoded, beginning with `/`; no segment is `.` or `..` or holds a slash or control character.
+    /// Decoded, beginning with `/`; no segment is `.` or `..` or holds a slash or control
+    /// character.
     package let path: String
     package let segments: [String]
     /// The first value of each name, decoded.

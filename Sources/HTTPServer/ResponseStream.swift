@@ -1,5 +1,6 @@
 // A response body without an end known in advance. Handlers push from any thread; the listener's
-// thread pulls. In between is a bounded queue: a client that does not read is let go, never waited for.
+// thread pulls. In between is a bounded queue: a client that does not read is let go, never waited
+// for.
 import CMicroHTTPD
 import Runtime
 
@@ -69,8 +70,9 @@ package final class ResponseStream: @unchecked Sendable {
         }
     }
 
-    /// For the listener's threads, which must not wait: fills the buffer, or suspends the connection
-    /// until there is more. Returns the bytes written, or one of the library's codes for the end.
+    /// For the listener's threads, which must not wait: fills the buffer, or suspends the
+    /// connection until there is more. Returns the bytes written, or one of the library's codes for
+    /// the end.
     func read(into buffer: UnsafeMutableRawBufferPointer, for connection: OpaquePointer) -> Int {
         state.withLock { state in
             if let result = unsafe take(into: buffer, &state) { return result }

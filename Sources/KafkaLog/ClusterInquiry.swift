@@ -1,5 +1,6 @@
 // Questions to the cluster that several threads ask: which topics there are, and where partitions
-// end. Ends are those of a `read_uncommitted` reader: what an open transaction holds back waits too.
+// end. Ends are those of a `read_uncommitted` reader: what an open transaction holds back waits
+// too.
 
 import CRdKafka
 import EventLog

@@ -14,7 +14,8 @@ typealias LentMessage = UnsafeMutablePointer<rd_kafka_message_t>
 @safe
 final class FetchSession {
     /// What may wait in the queues of a session: messages x (payload + 325 bytes). A fetch answer
-    /// comes on top, decompressed as a whole: it is kept small for the case that it compresses well.
+    /// comes on top, decompressed as a whole: it is kept small for the case that it compresses
+    /// well.
     static let queuedRecordsMax = 262_144
     static let queuedKilobytesMax = 65_536
     /// So that each partition makes progress, whatever their number.

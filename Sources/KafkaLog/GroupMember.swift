@@ -1,5 +1,5 @@
-// Membership in the group of evaluators, and nothing else: what is assigned is fetched elsewhere, so
-// that a rebalance or a stuck fetch leaves the other alone.
+// Membership in the group of evaluators, and nothing else: what is assigned is fetched elsewhere,
+// so that a rebalance or a stuck fetch leaves the other alone.
 
 import CRdKafka
 import EventLog

@@ -10,7 +10,8 @@ import Glibc
 /// the broker finish or abort what was open. Which of both it was, the note committed with the
 /// offsets tells: it is another one for each transaction.
 final class TransactionalProducer {
-    /// At most the session's time-out, so that a dead lane blocks nobody longer than its membership.
+    /// At most the session's time-out, so that a dead lane blocks nobody longer than its
+    /// membership.
     static let transactionMilliseconds = 10_000
     /// How long a commit tries before it is given back to the caller.
     static let commitMilliseconds: Int64 = 8_000

@@ -1,5 +1,5 @@
-// How a thread that waits for records hears of other things: one place that all of them report to, so
-// that it sleeps until there is something instead of looking again and again.
+// How a thread that waits for records hears of other things: one place that all of them report to,
+// so that it sleeps until there is something instead of looking again and again.
 
 import CRdKafka
 import EventLog
@@ -19,8 +19,8 @@ final class WakeUp: Sendable {
         _ = isRoused.wait(milliseconds: milliseconds) { $0 ? true : nil }
     }
 
-    /// Lets a queue rouse when it is no longer empty. Unretained: whoever owns the queue holds this,
-    /// and calls `detach` before letting the queue go.
+    /// Lets a queue rouse when it is no longer empty. Unretained: whoever owns the queue holds
+    /// this, and calls `detach` before letting the queue go.
     @unsafe
     func attach(_ queue: OpaquePointer) {
         unsafe rd_kafka_queue_cb_event_enable(

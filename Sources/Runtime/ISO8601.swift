@@ -12,8 +12,8 @@ package enum ISO8601 {
             + padded(inDay / 1_000 % 60, 2) + "." + padded(inDay % 1_000, 3) + "Z"
     }
 
-    /// The proleptic Gregorian date. Counting years from 1 March puts the leap day last, so that the
-    /// months before it have fixed lengths: 153 days each five.
+    /// The proleptic Gregorian date. Counting years from 1 March puts the leap day last, so that
+    /// the months before it have fixed lengths: 153 days each five.
     private static func civil(daysSince1970: Int64) -> (year: Int64, month: Int64, day: Int64) {
         let sinceEra = daysSince1970 + 719_468
         let era = floorDivide(sinceEra, 146_097)

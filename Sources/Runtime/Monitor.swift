@@ -4,8 +4,8 @@ import Glibc
 
 /// A mutex and a condition around one value.
 ///
-/// @unchecked Sendable: the value and both pthread objects are reached under the mutex only, and the
-/// pthread objects stay at one address until the last reference is gone.
+/// @unchecked Sendable: the value and both pthread objects are reached under the mutex only, and
+/// the pthread objects stay at one address until the last reference is gone.
 @safe
 package final class Monitor<Value>: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>

@@ -1,4 +1,5 @@
-// The machine's clocks, as numbers. Parts that decide take time as an argument; only shells call this.
+// The machine's clocks, as numbers. Parts that decide take time as an argument; only shells call
+// this.
 import Glibc
 
 /// Reads the clocks of the machine.

@@ -1,5 +1,5 @@
-// Group commit: threads that write leave their work in a bounded queue; one of them leads, takes what
-// has gathered into one transaction, and hands the others their replies. No thread of its own.
+// Group commit: threads that write leave their work in a bounded queue; one of them leads, takes
+// what has gathered into one transaction, and hands the others their replies. No thread of its own.
 import EventLog
 
 /// What a thread wants written.

@@ -36,8 +36,8 @@ struct SharedState: Sendable {
 /// A log in a file of SQLite's, in write-ahead mode. Other processes may read and append, too.
 ///
 /// What a poll says is complete is so for all appends of this process; those of another one may
-/// carry a time that is earlier by as long as their transaction took. The file does not shrink: what
-/// upkeep frees is used again.
+/// carry a time that is earlier by as long as their transaction took. The file does not shrink:
+/// what upkeep frees is used again.
 package final class SQLiteLog: EventLog {
     /// The file's last record may be so much later than the clock before the log refuses to open:
     /// with append times that never go back, time would stand still until the clock is there.

@@ -1,4 +1,5 @@
-// Retention and compaction in bounded slices, each a transaction of its own between those of others.
+// Retention and compaction in bounded slices, each a transaction of its own between those of
+// others.
 import EventLog
 
 /// The statements by which records go, on the connection that writes.

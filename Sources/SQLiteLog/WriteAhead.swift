@@ -1,5 +1,5 @@
-// Keeps SQLite's write-ahead log short: it is moved into the file as it grows, and when readers keep
-// that from being emptied, waited for, and at last writing is refused.
+// Keeps SQLite's write-ahead log short: it is moved into the file as it grows, and when readers
+// keep that from being emptied, waited for, and at last writing is refused.
 import EventLog
 
 /// When to move the write-ahead log into the file. Used by the writing thread only.

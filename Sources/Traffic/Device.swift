@@ -1,4 +1,5 @@
-// Devices and sessions as compact rows: a fleet has up to a million of the one and many of the other.
+// Devices and sessions as compact rows: a fleet has up to a million of the one and many of the
+// other.
 
 /// A device with its clock, and what it has not yet reported.
 struct Device: Sendable {

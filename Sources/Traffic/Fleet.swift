@@ -1,11 +1,11 @@
-// A fleet of apps on devices: a seeded world that lives by a clock given from outside. Pure: the same
-// settings, times and states give the same bytes.
+// A fleet of apps on devices: a seeded world that lives by a clock given from outside. Pure: the
+// same settings, times and states give the same bytes.
 package import BrakeModel
 
 /// Apps, their devices and sessions, and what they report.
 ///
-/// The world has its own time, ms from 0, which runs `speed` times as fast as real time. Records say
-/// real times: `start` plus world time by speed, as each device's clock tells it.
+/// The world has its own time, ms from 0, which runs `speed` times as fast as real time. Records
+/// say real times: `start` plus world time by speed, as each device's clock tells it.
 package struct Fleet: Sendable {
     /// Events of a session of a few ads, on average; measured, and kept true by a test.
     static let eventsPerSession = 17.9

@@ -1,4 +1,5 @@
-// The scenarios that the program has with it. A test keeps them equal to the files in ops/scenarios.
+// The scenarios that the program has with it. A test keeps them equal to the files in
+// ops/scenarios.
 
 extension Scenario {
     /// All of them, by name.

@@ -68,7 +68,8 @@ final class Client {
 
     func post(_ target: String, _ body: [UInt8], _ headers: String = "") throws -> Answer {
         send(
-            "POST \(target) HTTP/1.1\r\nHost: test\r\nContent-Length: \(body.count)\r\n\(headers)\r\n"
+            "POST \(target) HTTP/1.1\r\nHost: test\r\n\(headers)"
+                + "Content-Length: \(body.count)\r\n\r\n"
         )
         send(body)
         return try answer()

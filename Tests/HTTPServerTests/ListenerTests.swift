@@ -127,7 +127,8 @@ import Testing
         defer { listener.stop() }
         let client = try Client(port: listener.port)
         client.send(
-            "POST /count HTTP/1.1\r\nHost: test\r\n\(headers)\r\n0\r\n\r\nGET /hello/x HTTP/1.1\r\n\r\n"
+            "POST /count HTTP/1.1\r\nHost: test\r\n\(headers)\r\n0\r\n\r\n"
+                + "GET /hello/x HTTP/1.1\r\n\r\n"
         )
         #expect(try client.answer().status == 400)
         #expect(client.isClosedByServer())

@@ -1,5 +1,5 @@
 // The process that tests kill, or that reads beside them:
-//     LogTortureChild write PATH RUN    appends and commits until it dies, and says what it was told
+//     LogTortureChild write PATH RUN    appends and commits until it dies, says what it was told
 //     LogTortureChild follow PATH COUNT prints the keys of so many sessions as they come
 import EventLog
 import Foundation

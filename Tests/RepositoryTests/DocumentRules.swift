@@ -1,5 +1,5 @@
-// Documents: one title each, links that lead somewhere, no page that nothing leads to, and no option
-// that does not exist.
+// Documents: one title each, links that lead somewhere, no page that nothing leads to, and no
+// option that does not exist.
 import Foundation
 
 enum DocumentRules {
@@ -26,7 +26,9 @@ enum DocumentRules {
                 }
             }
         }
-        for document in documents where !reached.contains(document.path) {
+        // Without its entrances no document leads anywhere.
+        let hasEntrance = repository.text("README.md") != nil
+        for document in documents where hasEntrance && !reached.contains(document.path) {
             found.append(
                 Finding(
                     path: document.path, line: nil, problem: "no page links here",
@@ -38,11 +40,11 @@ enum DocumentRules {
     /// Options in command lines of the program that no subcommand declares.
     static func unknownOptions(in repository: Repository) -> [Finding] {
         var declared: Set = ["--help", "--version"]
+        // Any factory of `Option`: its first argument is the name.
         for file in repository.texts where file.isUnder("Sources") && file.isSwift {
             let text = file.lines.joined(separator: "\n")
             guard text.contains("Option.") else { continue }
-            let pattern =
-                /\.(?:flag|text|choice|required|optional|list|integer|milliseconds|address)\(\s*"([a-z0-9-]+)"/
+            let pattern = /\.[a-z]+\(\s*"([a-z][a-z0-9-]*)",/
             for match in text.matches(of: pattern) { declared.insert("--" + match.output.1) }
         }
         return repository.texts.filter { $0.path.hasSuffix(".md") }.flatMap { document in

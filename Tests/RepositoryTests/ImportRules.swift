@@ -19,6 +19,7 @@ enum ImportRules {
             "Collect": stage, "Evaluate": stage, "Serve": stage,
             "Alert": stage.union(["HTTPClient"]), "Bridge": stage.union(["HTTPClient"]),
             "AdBrakeClient": ["BrakeModel"],
+            "Traffic": ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"],
             "Simulation": stage.union(["Collect", "Evaluate", "Serve", "Alert"]),
         ]
     }()
@@ -35,7 +36,7 @@ enum ImportRules {
     /// No system module at all: deterministic, or for phones.
     private static let pure: Set = ["BrakeModel", "BrakeEngine", "BrakeWire"]
     private static let foundation: Set = ["AdBrakeClient"]
-    private static let system: Set = ["Glibc", "Synchronization", "Foundation"]
+    private static let system: Set = ["Glibc", "Synchronization", "Dispatch", "Foundation"]
 
     static func findings(in file: TextFile) -> [Finding] {
         guard file.isSwift, let target = file.target else { return [] }

@@ -21,8 +21,8 @@ enum ShapeRules {
         }
         for (number, line) in file.lines.enumerated()
         where line.utf8.count > columnsMax && line.count > columnsMax {
-            // A line of a multi-line literal is data: nothing of it is left after blanking.
-            let isData = file.isSwift && file.code[number].allSatisfy { $0 == " " }
+            // A line of nothing but a literal is data: little of it is left after blanking.
+            let isData = file.isSwift && file.code[number].count { $0 != " " } <= 2
             if !isData || line.drop(while: { $0 == " " }).hasPrefix("//") {
                 report(number + 1, "\(line.count) columns", "\(columnsMax) at most.")
             }

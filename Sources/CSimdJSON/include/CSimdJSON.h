@@ -1,6 +1,6 @@
 // JSON for Swift without C++ interoperability: simdjson finds the structure of a document with SIMD
-// instructions and checks its UTF-8; a cursor of ours walks that structure and checks the grammar in
-// full (simdjson's On-Demand leaves what nobody asks for unchecked). Nothing here allocates per
+// instructions and checks its UTF-8; a cursor of ours walks that structure and checks the grammar
+// in full (simdjson's On-Demand leaves what nobody asks for unchecked). Nothing here allocates per
 // document, reads past the bytes given (no padding is needed), or traps.
 
 #ifndef ADBRAKE_CSIMDJSON_H

@@ -1,4 +1,5 @@
-// librdkafka's list of partitions with offsets, freed where its scope ends. Never leaves its thread.
+// librdkafka's list of partitions with offsets, freed where its scope ends. Never leaves its
+// thread.
 
 import CRdKafka
 import Glibc

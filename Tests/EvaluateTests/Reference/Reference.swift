@@ -49,7 +49,8 @@ enum Reference {
     ) -> [ReferenceChange] {
         let facts = ReferenceFact.facts(of: records)
         // A window's counts can differ from those of the tick before only if meanwhile a fact came
-        // in (at its A, so at ticks after it) or left the window. All such moments, for each window:
+        // in (at its A, so at ticks after it) or left the window. All such moments, for each
+        // window:
         let moments = ReferenceWindow.all.map { window in
             Set(facts.flatMap { [$0.append + 1, window.end(of: $0.time)] }).sorted()
         }

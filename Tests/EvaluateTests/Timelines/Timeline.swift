@@ -1,6 +1,6 @@
 // A story told as text, one line an input with its expected outcome, for whoever decides over
 // records: the reference, and the engine.
-//
+
 //     policy probe                              a document of Policies
 //     with relapse_s 60                         a member of it replaced
 //     0s        a start x100 s=s* d=d*          100 sessions s1 ... s100 of app a
@@ -45,7 +45,8 @@ struct Timeline {
             default: try add(text)
             }
         }
-        // A later member of the same name wins, here as in any JSON reader we know: so drop it first.
+        // A later member of the same name wins, here as in any JSON reader we know: so drop it
+        // first.
         for member in members {
             policy = try Self.replacing(member, in: policy)
         }
