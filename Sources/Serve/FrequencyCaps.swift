@@ -27,7 +27,8 @@ package struct FrequencyCaps: Sendable, Equatable {
         case .once: caps.perHour = max(1, perHour - 1)
         case .repeated:
             caps.perHour = max(1, perHour / 2)
-            // In integers: 0.6 is no exact binary fraction. Divided first, so that nothing overflows.
+            // In integers: 0.6 is no exact binary fraction. Divided first, so that nothing
+            // overflows.
             caps.perDay = max(2, perDay / 5 * 3 + perDay % 5 * 3 / 5)
         }
         caps.perDay = min(caps.perDay, perDay)

@@ -1,4 +1,5 @@
-// What holds for an app at a moment, as far as this edge can know: a pure function of image and time.
+// What holds for an app at a moment, as far as this edge can know: a pure function of image and
+// time.
 
 package import BrakeModel
 

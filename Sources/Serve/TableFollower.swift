@@ -239,8 +239,8 @@ final class FollowSession {
             offsets: ends.offsets.indices.map { positions[TopicPartition(.throttle, $0)] ?? 0 })
     }
 
-    /// Crosses off the partitions whose end has been reached. Offsets have gaps, so an end is reached
-    /// by position or by the log's word, never by a record that stands right before it.
+    /// Crosses off the partitions whose end has been reached. Offsets have gaps, so an end is
+    /// reached by position or by the log's word, never by a record that stands right before it.
     func note(_ outcome: PollOutcome) {
         let positions = reader.positions
         waiting = waiting.filter { place in

@@ -1,5 +1,5 @@
-// The throttle table as the HTTP threads see it: an immutable image, in shards by partition, so that
-// a change copies one shard and readers wait for nobody.
+// The throttle table as the HTTP threads see it: an immutable image, in shards by partition, so
+// that a change copies one shard and readers wait for nobody.
 
 import BrakeModel
 
@@ -26,8 +26,8 @@ struct EpochMark: Sendable, Equatable {
     /// When the log took it, ms since 1970.
     var append: Int64
 
-    /// Whether this one must not replace the other. The evaluator may begin its count anew, but then
-    /// in a later generation; a zombie writes in an earlier one.
+    /// Whether this one must not replace the other. The evaluator may begin its count anew, but
+    /// then in a later generation; a zombie writes in an earlier one.
     func isOlder(than other: EpochMark) -> Bool {
         number < other.number && generation <= other.generation
     }

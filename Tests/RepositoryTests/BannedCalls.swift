@@ -88,7 +88,8 @@ enum BannedCalls {
         Ban(
             #"\b(u|nano)?sleep\(|\bTask\.sleep\b|Thread\.sleep"#,
             instead: "Wait for the condition with a deadline: Monitor.wait, StopSignal.wait.",
-            // A broker has nothing to wait on: there, looking again after a pause is all one can do.
+            // A broker has nothing to wait on: there, looking again after a pause is all one can
+            // do.
             where: {
                 $0.isSwift && !$0.isUnder("Sources/KafkaLog") && !$0.isUnder("Tests/KafkaLogTests")
             }),

@@ -1,4 +1,5 @@
-// An edge over a log in memory, with a clock that tests set, and records as the evaluator writes them.
+// An edge over a log in memory, with a clock that tests set, and records as the evaluator writes
+// them.
 import BrakeModel
 import BrakeWire
 import EventLog

@@ -1,4 +1,5 @@
-// Following the log: backlogs, gaps, deletions, outages, bad records, and writers that come too late.
+// Following the log: backlogs, gaps, deletions, outages, bad records, and writers that come too
+// late.
 import BrakeModel
 import BrakeWire
 import EventLog
