@@ -79,6 +79,8 @@ let package = Package(
 
         // Tests.
         .testTarget(name: "RepositoryTests", swiftSettings: strict),
+        tests(of: "BrakeModel"),
+        tests(of: "BrakeEngine", ["BrakeModel"]),
         tests(of: "EventLog", ["SQLiteLog", "LogTortureChild"]),
         .executableTarget(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],

@@ -125,7 +125,7 @@ extension Evaluator {
             let second = UInt32(try reader.number(upTo: Int(UInt32.max)))
             devices[devices.count - 1].insert(device, at: second)
         }
-        if let due { schedule(slot, at: due) }
+        if let due { schedule(slot, at: max(due, clock)) }
         if isTouched { touch(slot) }
     }
 
@@ -144,7 +144,8 @@ extension Evaluator {
         brake.relapses = UInt8(try reader.number(upTo: Int(BrakeState.relapsesMax)))
         brake.silenceBaseline = UInt32(try reader.number(upTo: Int(UInt32.max)))
         apps.slots[slot].revision = UInt32(try reader.number(upTo: Int(UInt32.max)))
-        apps.slots[slot].headSecond = UInt32(try reader.number(upTo: Int(UInt32.max)))
+        apps.slots[slot].headSecond = UInt32(
+            try reader.number(upTo: Int(headSecond(at: max(clock, 0)))))
         brake.since = try time(from: &reader) ?? 0
         brake.calmSince = try time(from: &reader) ?? BrakeState.never
         brake.heldSince = try time(from: &reader) ?? BrakeState.never
