@@ -55,6 +55,8 @@ let package = Package(
         module("HTTPClient", ["CCurl"]),
 
         // The stages.
+        module(
+            "Collect", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         module("Evaluate", ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime"]),
         module(
             "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"],

@@ -24,6 +24,12 @@ extension Evaluator {
             calendar.recycle(list)
         }
         decisions.changes[firstChange...].sort { $0.app < $1.app }
+        // In sorted order: in which order apps were looked at may differ after a restore.
+        for change in decisions.changes[firstChange...] {
+            checksum = StableHash.combine(
+                checksum ^ StableHash.of(change.app.text),
+                UInt64(bitPattern: tick) << 2 | UInt64(change.state.rawValue))
+        }
         decisions.notices[firstNotice...].sort {
             ($0.app?.text ?? "", $0.kind.rawValue) < ($1.app?.text ?? "", $1.kind.rawValue)
         }
@@ -66,9 +72,6 @@ extension Evaluator {
             clock: tick,
             rule: cause == .rule ? verdict.rule.map { judgement.policy.rules[$0].name } : nil,
             windows: WindowShape.allCases.map { windowCounts(of: slot, $0, judgement) })
-        checksum = StableHash.combine(
-            checksum ^ app.appHash, UInt64(bitPattern: tick) << 2 | UInt64(app.brake.state.rawValue)
-        )
         decisions.changes.append(
             ThrottleChange(
                 app: apps.name(of: slot), state: app.brake.state, since: tick,

@@ -24,7 +24,7 @@ import Testing
         relapseSeconds: 120, dwellMaxSeconds: 90, silence: Silence(share: 0.3, baseline: 20),
         launch: Launch(aliveBelow: 0.2, baseline: 0.3, minSessions: 10, state: .throttle))
 
-    @Test("restored at any batch, it decides the same and has the same checksum", arguments: 0..<60)
+    @Test("restored at any batch, it decides the same and has the same checksum", arguments: 0..<20)
     func goesOn(seed: UInt64) throws {
         let stream = EventStream(seed: seed)
         let limits = EvaluatorLimits(sessionIDsMax: 1 << 10, crashIDsMax: 1 << 10)
@@ -68,7 +68,7 @@ import Testing
         #expect(restored.snapshot() == bytes)
     }
 
-    @Test("damaged bytes are refused and never trap", arguments: 0..<40)
+    @Test("damaged bytes are refused and never trap", arguments: 0..<10)
     func refusesDamage(seed: UInt64) {
         var evaluator = Evaluator(policies: [Self.quick])
         var decisions = Decisions()
