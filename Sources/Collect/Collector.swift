@@ -1,6 +1,6 @@
 // The gate: uploads in over HTTP, records into the log, an answer once the log has them.
 
-package import BrakeModel
+import BrakeModel
 import BrakeWire
 package import EventLog
 package import HTTPServer
