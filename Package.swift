@@ -94,7 +94,7 @@ let package = Package(
         tests(of: "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         .testTarget(
             name: "EvaluateTests",
-            dependencies: ["BrakeModel", "BrakeEngine", "Evaluate"],
+            dependencies: ["BrakeWire", "Evaluate"],
             resources: [.copy("Policies")], swiftSettings: strict),
         tests(of: "HTTPServer", ["Runtime"]),
     ],

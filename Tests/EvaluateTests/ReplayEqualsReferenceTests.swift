@@ -16,13 +16,16 @@ struct ReplayEqualsReferenceTests {
 
     @Test("Over random streams", arguments: StreamKind.allCases, TestPolicy.names)
     func streams(_ kind: StreamKind, _ name: String) throws {
-        let policy = try #require(ReferencePolicy(TestPolicy.text(name)))
+        let document = TestPolicy.text(name)
+        let policy = try #require(ReferencePolicy(document))
         for seed in 0..<Self.seeds {
             let input = RandomStream.lines(kind, tick: policy.tick, seed: seed)
             let bytes = Array((input.joined(separator: "\n") + "\n").utf8)
             var random = SeededGenerator(seed: seed)
-            let run = ReplayRun(bytes, policy, cuts: Self.cuts(bytes.count, &random))
-            let again = ReplayRun(bytes, policy, cuts: Self.cuts(bytes.count, &random))
+            let run = try ReplayRun(
+                bytes, policy: document, cuts: Self.cuts(bytes.count, &random))
+            let again = try ReplayRun(
+                bytes, policy: document, cuts: Self.cuts(bytes.count, &random))
             let isSame = try Self.isSame(
                 Reference.changes(over: input, policy), run.changes(), input: input,
                 "\(kind)-\(name)-\(seed)")

@@ -1,5 +1,5 @@
 // A replay over an input in memory, and what it put out, read back.
-import BrakeEngine
+import BrakeWire
 import Evaluate
 
 struct ReplayRun {
@@ -10,9 +10,11 @@ struct ReplayRun {
     /// NDJSON.
     let output: [UInt8]
 
-    /// Feeds the input in pieces that end at these places, the last of which is its end.
-    init(_ input: [UInt8], _ policy: ReferencePolicy, cuts: [Int]) {
-        var replay = Replay(policy: Policy(policy))
+    /// Feeds the input in pieces that end at these places, the last of which is its end. The
+    /// policy is a document.
+    init(_ input: [UInt8], policy: String, cuts: [Int]) throws {
+        let document = try PolicyDocument(Array(policy.utf8), with: DocumentReader())
+        var replay = Replay(policy: document.policy)
         var start = 0
         for cut in cuts {
             replay.feed(Array(input[start..<cut]))

@@ -44,7 +44,6 @@ struct ReferencePolicy {
     let initial: Int
     let initialHold: Int64
     let isStep: Bool
-    let confidence: Double?
     /// The z of the confidence, nil when the policy asks for none.
     let z: Double?
     let rules: [Rule]
@@ -69,8 +68,7 @@ struct ReferencePolicy {
         emptyRate = document["empty_rate"]?.double
         initialHold = Self.milliseconds(document["initial_hold_s"])
         isStep = document["entry"]?.string == "step"
-        confidence = document["confidence"]?.double
-        z = confidence.map(Self.z)
+        z = document["confidence"]?.double.map(Self.z)
         relapse = Self.milliseconds(document["relapse_s"])
         dwellMax = Self.milliseconds(document["dwell_max_s"])
         self.rules = rules.map { rule in

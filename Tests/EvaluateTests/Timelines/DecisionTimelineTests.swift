@@ -86,6 +86,7 @@ struct DecisionTimelineTests {
             """
             policy probe
             with levels {"Caution":{"dwell_s":90}}
+            with dwell_max_s 90
             0s         a crash id=c
             150s       => a Caution rule @1s
             151s       => a Normal recovery @151s
@@ -97,6 +98,7 @@ struct DecisionTimelineTests {
             """
             policy probe
             with levels {"Caution":{"dwell_s":90}}
+            with dwell_max_s 90
             0s         a crash id=c
             149s       => a Caution rule @1s
             149s       a crash id=d
@@ -140,6 +142,7 @@ struct DecisionTimelineTests {
             policy probe
             with rules [{"name":"t","state":"Throttle","window_s":600,"crash_free_below":0.99}]
             with levels {"Throttle":{"dwell_s":900}}
+            with dwell_max_s 900
             with silence {"share":0.2,"baseline":300}
             0s..30m/10s a start x5 s=s* & b start => a Normal initial r1; b Normal initial r1
             30m        a crash x10

@@ -3,13 +3,15 @@ import Testing
 
 struct TimelineDecider: Sendable, CustomTestStringConvertible {
     let name: String
-    let changes: @Sendable (_ input: [String], ReferencePolicy) throws -> [ReferenceChange]
+    let changes: @Sendable (_ input: [String], _ policy: String) throws -> [ReferenceChange]
 
     static let all = [
-        TimelineDecider(name: "reference") { Reference.changes(over: $0, $1) },
+        TimelineDecider(name: "reference") { input, policy in
+            Reference.changes(over: input, try #require(ReferencePolicy(policy)))
+        },
         TimelineDecider(name: "replay") { input, policy in
             let bytes = Array(input.joined(separator: "\n").utf8)
-            return try ReplayRun(bytes, policy, cuts: [bytes.count]).changes()
+            return try ReplayRun(bytes, policy: policy, cuts: [bytes.count]).changes()
         },
     ]
 
@@ -18,8 +20,7 @@ struct TimelineDecider: Sendable, CustomTestStringConvertible {
     /// Checks that this decider decides as the story tells.
     func check(_ story: (title: String, text: String)) throws {
         let timeline = try Timeline(story.text)
-        let policy = try #require(ReferencePolicy(timeline.policy))
-        let changes = try changes(timeline.input, policy)
+        let changes = try changes(timeline.input, timeline.policy)
         for difference in timeline.differences(from: changes) {
             Issue.record("\(name), \(story.title): \(difference)")
         }
