@@ -69,8 +69,8 @@ let package = Package(
         .executableTarget(
             name: "adbrake",
             dependencies: [
-                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "Evaluate",
-                "Runtime",
+                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "HTTPServer",
+                "Runtime", "Collect", "Evaluate", "Serve", "Traffic",
             ],
             swiftSettings: strict),
 

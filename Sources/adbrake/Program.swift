@@ -23,7 +23,8 @@ enum Program {
     static let version = "0.1.0"
 
     private static let subcommands: [any Subcommand.Type] = [
-        ReplayCommand.self, BenchCommand.self,
+        RunCommand.self, CollectCommand.self, EvaluateCommand.self, ServeCommand.self,
+        ReplayCommand.self, TrafficSubcommand.self, BenchCommand.self,
     ]
 
     private static let syntax = CommandLineSyntax(

@@ -1,0 +1,47 @@
+// The evaluator as `run` and `evaluate` start it.
+
+import BrakeEngine
+import Evaluate
+import EventLog
+import Runtime
+
+/// Options of the evaluator, and how its lanes are made of them.
+enum EvaluateOptions {
+    private static let lanes = Option.integer(
+        "lanes", in: 1...64, default: 1, help: "threads that evaluate; each has some partitions")
+    private static let apps = Option.integer(
+        "max-apps", in: 1...10_000_000, default: 100_000,
+        help: "the most apps of the process; events of others are refused")
+    private static let idleLag = Option.milliseconds(
+        "idle-lag", in: 50...60_000, default: 500,
+        help: "how far the clock stays behind when nothing waits")
+    private static let snapshots = Option.milliseconds(
+        "snapshot-every", in: 1_000...3_600_000, default: 60_000,
+        help: "how often the state of a partition is put into the log")
+
+    static let options: [any DeclaredOption] = [
+        PolicyOption.option, lanes, apps, idleLag, snapshots,
+    ]
+
+    static func services(_ command: ParsedCommand, _ process: StageProcess) throws -> [Service] {
+        let policy = try PolicyOption.policy(command[PolicyOption.option])
+        // Apps are spread evenly enough: a partition has room for three times its share.
+        let share = max(1_000, 3 * command[apps] / process.log.partitions)
+        var settings = EvaluateSettings(
+            policies: [policy], limits: EvaluatorLimits(appsMax: min(share, command[apps])))
+        settings.idleLagMilliseconds = Int64(command[idleLag])
+        settings.snapshotMilliseconds = Int64(command[snapshots])
+        let fixed = settings
+        let metrics = EvaluateMetrics(process.metrics)
+        let log = process.log
+        let logger = process.logger.named("evaluate")
+        return (0..<command[lanes]).map { lane in
+            Service("lane \(lane)") { stop in
+                stop.whenRequested { log.interrupt() }
+                let evaluator = EvaluatorLane(
+                    log: log, lane: lane, settings: fixed, logger: logger, metrics: metrics)
+                try evaluator.run(stop: stop)
+            }
+        }
+    }
+}

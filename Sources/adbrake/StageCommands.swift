@@ -1,0 +1,114 @@
+// `adbrake run`, `collect`, `evaluate`, `serve`: the stages, together or each on its own.
+
+import HTTPServer
+import Runtime
+import Serve
+
+/// All stages in one process.
+enum RunCommand: Subcommand {
+    private static let listen = Option.address(
+        "listen", default: ListenAddress(host: "127.0.0.1", port: 8080),
+        environment: "ADBRAKE_LISTEN", help: "where apps report and ask, and where the console is")
+
+    static let syntax = CommandSyntax(
+        "run",
+        summary: "Run all stages in one process: collector, evaluator, edge and console.",
+        discussion: """
+            Apps send events to POST /v1/events and ask GET /v1/apps/APP for their state; people \
+            look at /. Everything is kept in one log, by default a file in this folder. SIGTERM \
+            stops cleanly; after a crash the next start goes on where the log ends, with nothing \
+            lost or counted twice.
+            """,
+        options: [listen] + LogOption.options + EvaluateOptions.options + CollectOptions.options
+            + ServeOptions.options + [StageProcess.logLevel],
+        examples: [
+            .init("adbrake run", "everything on http://127.0.0.1:8080, the log in adbrake.db"),
+            .init(
+                "adbrake run --listen 0.0.0.0:8080 --keys keys.txt --log sqlite:/var/lib/adbrake/log.db",
+                "on a server"),
+        ])
+
+    static func run(_ command: ParsedCommand) throws -> Int32 {
+        let process = try StageProcess(command)
+        let address = command[listen]
+        let edge = ServeOptions.edge(command, process)
+        let routes = try CollectOptions.routes(command, process, address: address) + edge.routes
+        // An upload waits for the log on its connection's thread; nobody else waits behind it.
+        let listener = process.listener(address, routes, threads: .perConnection)
+        return process.run(
+            try EvaluateOptions.services(command, process) + [edge.service, listener])
+    }
+}
+
+/// The gate alone.
+enum CollectCommand: Subcommand {
+    private static let listen = Option.address(
+        "listen", default: ListenAddress(host: "127.0.0.1", port: 8081),
+        environment: "ADBRAKE_LISTEN", help: "where apps report")
+
+    static let syntax = CommandSyntax(
+        "collect", summary: "Run the collector alone: events in over HTTP, records into the log.",
+        options: [listen] + LogOption.options + CollectOptions.options + [StageProcess.logLevel],
+        examples: [.init("adbrake collect --keys keys.txt", "take events into adbrake.db")])
+
+    static func run(_ command: ParsedCommand) throws -> Int32 {
+        let process = try StageProcess(command)
+        let address = command[listen]
+        let routes = try CollectOptions.routes(command, process, address: address)
+        let listener = process.listener(
+            address, routes + OperationsRoutes.routes(process.metrics), threads: .perConnection)
+        return process.run([listener])
+    }
+}
+
+/// The evaluator alone.
+enum EvaluateCommand: Subcommand {
+    private static let listen = Option.address(
+        "listen", default: ListenAddress(host: "127.0.0.1", port: 8082),
+        environment: "ADBRAKE_LISTEN", help: "where /livez and /metrics are")
+
+    static let syntax = CommandSyntax(
+        "evaluate",
+        summary: "Run the evaluator alone: counts what the log has and decides at each tick.",
+        options: [listen] + LogOption.options + EvaluateOptions.options + [StageProcess.logLevel],
+        examples: [.init("adbrake evaluate --policy mine.json", "decide by a policy of your own")])
+
+    static func run(_ command: ParsedCommand) throws -> Int32 {
+        let process = try StageProcess(command)
+        let listener = process.listener(
+            command[listen], OperationsRoutes.routes(process.metrics), threads: .pool(1))
+        return process.run(try EvaluateOptions.services(command, process) + [listener])
+    }
+}
+
+/// The edge alone.
+enum ServeCommand: Subcommand {
+    private static let listen = Option.address(
+        "listen", default: ListenAddress(host: "127.0.0.1", port: 8083),
+        environment: "ADBRAKE_LISTEN", help: "where apps ask, and where the console is")
+
+    static let syntax = CommandSyntax(
+        "serve", summary: "Run an edge alone: states and caps out over HTTP, with the console.",
+        options: [listen] + LogOption.options + ServeOptions.options + [StageProcess.logLevel],
+        examples: [.init("adbrake serve --listen 0.0.0.0:80", "a replica; it needs only the log")])
+
+    static func run(_ command: ParsedCommand) throws -> Int32 {
+        let process = try StageProcess(command)
+        let edge = ServeOptions.edge(command, process)
+        let listener = process.listener(command[listen], edge.routes, threads: .pool(2))
+        return process.run([edge.service, listener])
+    }
+}
+
+/// What a stage without a public address answers.
+enum OperationsRoutes {
+    static func routes(_ metrics: Metrics) -> [Route] {
+        [
+            Route(.get, "/livez") { _ in .text("ok\n").with("Cache-Control", "no-store") },
+            Route(.get, "/metrics") { _ in
+                .text(metrics.rendered(), type: Metrics.contentType)
+                    .with("Cache-Control", "no-store")
+            },
+        ]
+    }
+}

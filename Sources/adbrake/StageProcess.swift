@@ -1,0 +1,78 @@
+// What every long-running subcommand has: a logger, metrics, signals, a log, and an orderly end.
+
+import EventLog
+import HTTPServer
+import Runtime
+
+/// A process that runs stages until it is asked to stop.
+struct StageProcess {
+    static let logLevel = Option.choice(
+        "log-level", LogLevel.allCases.map(\.name), default: "info",
+        environment: "ADBRAKE_LOG_LEVEL", help: "the least level of the lines on standard error")
+
+    let logger: Logger
+    let metrics = Metrics()
+    let stop = StopSignal()
+    let log: any EventLog
+    private let signals: Signals
+    private let reloads: Runtime.Monitor<[@Sendable () -> Void]>
+
+    /// Opens the log; signals reach this process from here on.
+    init(_ command: ParsedCommand) throws {
+        let level = LogLevel(name: command[Self.logLevel]) ?? .info
+        logger = Logger(part: command.name, level: level, to: StandardErrorSink())
+        let reloads = Runtime.Monitor<[@Sendable () -> Void]>([])
+        self.reloads = reloads
+        signals = Signals(stop: stop) {
+            for reload in reloads.read({ $0 }) { reload() }
+        }
+        log = try LogOption.open(command)
+        logger.info(
+            "log opened",
+            ["log": .text(log.place), "partitions": LogValue(log.partitions)])
+    }
+
+    /// Runs a hook at each SIGHUP.
+    func onReload(_ hook: @escaping @Sendable () -> Void) { reloads.withLock { $0.append(hook) } }
+
+    /// Runs the services; they stop in reverse order. Returns the exit status.
+    func run(_ services: [Service]) -> Int32 {
+        let status = ServiceGroup([upkeep] + services, log: logger).run(stop: stop)
+        log.close()
+        return status
+    }
+
+    /// Retention and compaction, in slices.
+    private var upkeep: Service {
+        let log = log
+        let logger = logger.named("upkeep")
+        return Service("upkeep") { stop in
+            stop.whenRequested { log.interrupt() }
+            while !stop.wait(milliseconds: 5_000) {
+                do throws(LogFault) {
+                    while try log.maintain(), !stop.isRequested {}
+                } catch {
+                    guard error.remedy == .retry else { throw error }
+                    logger.warning("upkeep failed, trying again", ["fault": LogValue(error)])
+                }
+            }
+        }
+    }
+
+    /// Serves routes at an address.
+    func listener(
+        _ address: ListenAddress, _ routes: [Route], threads: HTTPListener.Settings.Threads
+    ) -> Service {
+        var settings = HTTPListener.Settings(address: address)
+        settings.threads = threads
+        let listener = HTTPListener(
+            "http", settings, router: Router(routes), log: logger.named("http"), metrics: metrics)
+        let logger = logger
+        return Service("http") { stop in
+            try listener.start()
+            logger.info("listening", ["address": "http://\(address.host):\(listener.port)"])
+            while !stop.wait(milliseconds: 60_000) {}
+            listener.stop()
+        }
+    }
+}
