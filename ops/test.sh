@@ -17,7 +17,8 @@ status=${PIPESTATUS[0]}
 echo
 echo "Summary"
 # Each issue with its reason, which is on the line below it.
-grep -E -A1 '(✘|×) Test .* recorded an issue' "$log" | grep -v '^--' | cut -c1-200 | head -100 || true
+grep -E -A1 '(✘|×) Test .* recorded an issue' "$log" | grep -v '^--' | cut -c1-200 \
+    | head -100 || true
 grep -E 'Fatal error|signal code' "$log" | head -5 || true
 left_out=$(grep -cE '(➜|→|↷) Test .*skipped' "$log" || true)
 if [[ $left_out -gt 0 ]]; then

@@ -7,7 +7,8 @@ import Testing
     @Test(
         "apps go where the Java client puts them",
         arguments: [
-            ("21", -973_932_308), ("foobar", -790_332_482), ("a-little-bit-long-string", -985_981_536),
+            ("21", -973_932_308), ("foobar", -790_332_482),
+            ("a-little-bit-long-string", -985_981_536),
             ("a-little-bit-longer-string", -1_486_304_829),
             ("lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8", -58_897_971), ("abc", 479_470_107),
         ])
@@ -22,7 +23,8 @@ import Testing
 
     @Test("hashes never change: snapshots hold them")
     func hashesAreStable() {
-        let texts = ["", "a", "12345678", "123456789", "my.app-1_2", String(repeating: "x", count: 64)]
+        let longest = String(repeating: "x", count: 64)
+        let texts = ["", "a", "12345678", "123456789", "my.app-1_2", longest]
         #expect(
             texts.map { StableHash.of($0) } == [
                 9_172_221_799_168_211_355, 13_668_364_767_208_507_504,
