@@ -64,13 +64,14 @@ let package = Package(
 
         // Tools: a fleet that sends, and a person who looks on. Outside, like everyone's apps.
         module("Traffic", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
+        module("Watch", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
 
         // The executable, where real logs meet stages.
         .executableTarget(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "HTTPServer",
-                "Runtime", "Collect", "Evaluate", "Serve", "Traffic",
+                "Runtime", "Collect", "Evaluate", "Serve", "Traffic", "Watch",
             ],
             swiftSettings: strict),
 
@@ -87,8 +88,10 @@ let package = Package(
         .executableTarget(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],
             path: "Tests/LogTortureChild", swiftSettings: strict),
-        tests(of: "Traffic", ["BrakeModel", "BrakeWire"]),
         tests(of: "KafkaLog", ["EventLog", "CRdKafka"]),
+        tests(of: "Traffic", ["BrakeModel", "BrakeWire", "HTTPServer", "Runtime"]),
+        tests(of: "Watch", ["BrakeModel", "BrakeWire"]),
+        tests(of: "HTTPClient", ["Runtime"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         tests(of: "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),

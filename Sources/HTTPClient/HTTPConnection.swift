@@ -144,7 +144,10 @@ package final class HTTPConnection {
             switch code {
             case _ where incoming.isTooLarge: .tooLarge
             case _ where incoming.isStopped: .stopped
-            case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: .badAddress
+            case CURLE_URL_MALFORMAT: .badAddress
+            // The same code stands for an answer that is not HTTP.
+            case CURLE_UNSUPPORTED_PROTOCOL where !request.url.lowercased().hasPrefix("http"):
+                .badAddress
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .unknownHost
             case CURLE_COULDNT_CONNECT: .unreachable
             case CURLE_OPERATION_TIMEDOUT: .timedOut

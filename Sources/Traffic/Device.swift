@@ -17,6 +17,8 @@ struct Device: Sendable {
     /// Often without network.
     var isOftenOffline: Bool
     var isBusy = false
+    /// Does nothing but loop, once its time has come.
+    var isLooping = false
     /// Facts that wait for the next launch: a crash most of all.
     var waiting = FactList()
 

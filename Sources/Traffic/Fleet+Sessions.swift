@@ -12,7 +12,8 @@ extension Fleet {
 
     mutating func startSession(device: Int) {
         let app = Int(devices[device].app)
-        let isForeground = !random.chance(Self.backgroundShare)
+        let loop = activeLoop(of: device)
+        let isForeground = loop != nil || !random.chance(Self.backgroundShare)
         let length = min(
             3_000 + Int64(random.waitingTime(mean: Self.sessionSecondsMean * 1_000)),
             Self.sessionMillisecondsMax)
@@ -29,7 +30,11 @@ extension Fleet {
             session.adFormat = random.chance(0.4) ? .appOpen : .banner
             session.adAt = now + random.number(800...2_500)
         }
-        if isForeground { decideEnd(of: &session) }
+        if let loop {
+            crashAtLaunch(&session, loop)
+        } else if isForeground {
+            decideEnd(of: &session)
+        }
         facts.move(&devices[device].waiting, to: &session.waiting)
         add(isForeground ? .start : .backgroundStart, to: &session)
         devices[device].isBusy = true
@@ -39,32 +44,42 @@ extension Fleet {
 
     /// Whether this session will crash of itself, and when.
     private mutating func decideEnd(of session: inout Session) {
-        let app = Int(session.app)
-        let device = Int(session.device)
-        for (index, trouble) in settings.scenario.troubles.enumerated()
-        where trouble.isActive(at: now / 1_000, app: app) {
-            switch trouble.kind {
-            case .crashLoop(let perMinute) where device == apps[app].firstDevice:
-                session.ending = .crash
-                session.crashKind = RecordWriter.launchKind
-                session.trouble = UInt8(index)
-                // The other half of the cycle passes before the next launch.
-                session.endsAt = now + Int64(30_000 / perMinute)
-                session.uploadAt = now
-                session.isOffline = false
-            case .launchCrash(let share) where random.chance(share):
-                session.ending = .silent
-                session.endsAt = now + random.number(400...3_000)
-                session.adAt = Session.never
-            default: break
+        for trouble in settings.scenario.troubles
+        where trouble.isActive(at: now / 1_000, app: Int(session.app)) {
+            guard case .launchCrash(let share) = trouble.kind, random.chance(share) else {
+                continue
             }
+            session.ending = .silent
+            session.endsAt = now + random.number(400...3_000)
+            session.adAt = Session.never
+            return
         }
-        guard session.ending == .quiet else { return }
         let share = settings.scenario.crashShare
         let present = session.usesAds ? 1 : 1 - Self.adShareOfCrashes
         guard random.chance(share * present) else { return }
         session.ending = .crash
         session.crashKind = UInt8(random.index(Int(RecordWriter.launchKind)))
+    }
+
+    /// The crash loop that a device is in, by its crashes per minute.
+    private func activeLoop(of device: Int) -> Int? {
+        let app = Int(devices[device].app)
+        guard devices[device].isLooping else { return nil }
+        for trouble in settings.scenario.troubles where trouble.isActive(at: now / 1_000, app: app)
+        {
+            if case .crashLoop(let perMinute) = trouble.kind { return perMinute }
+        }
+        return nil
+    }
+
+    private func crashAtLaunch(_ session: inout Session, _ perMinute: Int) {
+        session.ending = .crash
+        session.crashKind = RecordWriter.launchKind
+        // The other half of the cycle passes before the next launch.
+        session.endsAt = now + Int64(30_000 / perMinute)
+        session.adAt = Session.never
+        session.uploadAt = now
+        session.isOffline = false
     }
 
     /// Does what is due in a session, and plans what comes next.
@@ -100,7 +115,6 @@ extension Fleet {
             finish(&session)
         case .silent:
             facts.move(&session.waiting, to: &devices[device].waiting)
-            planRelaunch(of: device, loop: nil)
         case .crash:
             add(crash: .crash, to: &session)
             // Some reporters send before the process dies; the others at its next launch.
@@ -109,8 +123,8 @@ extension Fleet {
             } else {
                 facts.move(&session.waiting, to: &devices[device].waiting)
             }
-            planRelaunch(of: device, loop: loop(of: session))
         }
+        planRelaunch(of: device, after: session.ending)
     }
 
     /// Sends what is left, at once or when the network is back.
@@ -126,18 +140,11 @@ extension Fleet {
         agenda.add(.delivery, deliveries.add(delivery), at: now + wait)
     }
 
-    private func loop(of session: Session) -> Int? {
-        guard session.trouble < settings.scenario.troubles.count,
-            case .crashLoop(let perMinute) = settings.scenario.troubles[Int(session.trouble)].kind
-        else { return nil }
-        return perMinute
-    }
-
     /// After a crash most people try again soon, others another day.
-    private mutating func planRelaunch(of device: Int, loop perMinute: Int?) {
-        if let perMinute {
+    private mutating func planRelaunch(of device: Int, after ending: Session.Ending) {
+        if let perMinute = activeLoop(of: device) {
             agenda.add(.relaunch, device, at: now + Int64(30_000 / perMinute))
-        } else if random.chance(0.75) {
+        } else if ending != .quiet && random.chance(0.75) {
             agenda.add(.relaunch, device, at: now + random.number(2_000...30_000))
         }
     }

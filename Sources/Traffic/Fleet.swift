@@ -11,6 +11,9 @@ package struct Fleet: Sendable {
     static let eventsPerSession = 17.9
     /// How often a device starts a session, on average.
     static let secondsPerDevice = 300.0
+    /// The length of a session, on average.
+    static let sessionMilliseconds = 70_000.0
+    static let wakeUpMilliseconds: Int64 = 15_000
     static let devicesMax = 1_000_000
     static let devicesMin = 20
     /// How long a relay waits for a full batch, ms of real time.
@@ -76,7 +79,10 @@ package struct Fleet: Sendable {
             for _ in 0..<count { devices.append(Device(app: index, random: &random)) }
             planArrival(app: index, after: 0)
         }
-        for index in apps.indices { planLoops(app: index) }
+        for index in apps.indices {
+            planLoops(app: index)
+            wakeUp(app: index)
+        }
     }
 
     /// What has been sent, by app; uploads made by `advance` count as sent.
@@ -137,7 +143,7 @@ package struct Fleet: Sendable {
         // A device in use has no second session; after a few tries the person does something else.
         for _ in 0..<4 {
             let device = apps[app].firstDevice + random.index(apps[app].deviceCount)
-            guard !devices[device].isBusy else { continue }
+            guard !devices[device].isBusy && !devices[device].isLooping else { continue }
             startSession(device: device)
             return
         }
@@ -149,10 +155,24 @@ package struct Fleet: Sendable {
         agenda.add(.arrival, app, at: time + 1 + Int64(min(wait, 604_800_000)))
     }
 
+    /// People who were in the middle of a session when the world began open the app again, so that
+    /// traffic is soon what it will be. As sessions have no memory of how long they have lasted,
+    /// these are like all others.
+    private mutating func wakeUp(app: Int) {
+        let level = settings.scenario.level(at: 0, app: app)
+        let count = apps[app].startsPerMillisecond * Self.sessionMilliseconds * level
+        for _ in 0..<Int(count + random.fraction()) {
+            let device = apps[app].firstDevice + random.index(apps[app].deviceCount)
+            guard !devices[device].isLooping else { continue }
+            agenda.add(.relaunch, device, at: random.number(0...Self.wakeUpMilliseconds))
+        }
+    }
+
     /// A looping device launches first when its trouble begins.
     private mutating func planLoops(app: Int) {
         for trouble in settings.scenario.troubles where trouble.affects(app: app) {
             guard case .crashLoop = trouble.kind else { continue }
+            devices[apps[app].firstDevice].isLooping = true
             agenda.add(.relaunch, apps[app].firstDevice, at: trouble.from * 1_000)
         }
     }

@@ -1,0 +1,63 @@
+// What the edge says of one app, as far as a person who looks on wants to know it.
+package import BrakeModel
+package import BrakeWire
+
+/// An app's state with its reason.
+package struct AppDocument: Sendable, Equatable {
+    /// What one window held when the state changed.
+    package struct Window: Sendable, Equatable {
+        package var seconds: Int64
+        package var sessions: Int64
+        package var crashed: Int64
+        package var devices: Int64
+        package var rate: Double?
+        package var low: Double?
+        package var high: Double?
+    }
+
+    package var app: String
+    package var state: ThrottleState
+    package var cause: String
+    package var revision: Int64
+    /// The tick at which the state began, ms since 1970.
+    package var since: Int64
+    package var rule: String?
+    package var windows: [Window]
+
+    /// Nil when the document is not one of an app.
+    package init?(_ document: JSONValue) {
+        guard let app = document["app"]?.text,
+            let state = document["state"]?.text.flatMap({ ThrottleState(name: $0) })
+        else { return nil }
+        self.app = app
+        self.state = state
+        cause = document["cause"]?.text ?? ""
+        revision = document["revision"]?.integer ?? 0
+        since = document["since"]?.integer ?? 0
+        rule = document["why"]?["rule"]?.text
+        windows = (document["why"]?["windows"]?.array ?? []).compactMap { Window($0) }
+    }
+
+    /// All apps of the edge's answer for the fleet; nil when it is not one.
+    package static func fleet(_ answer: JSONValue?) -> [AppDocument]? {
+        answer?["apps"]?.array?.compactMap { AppDocument($0) }
+    }
+}
+
+extension AppDocument.Window {
+    init?(_ document: JSONValue) {
+        guard let seconds = document["window_s"]?.integer,
+            let sessions = document["sessions"]?.integer
+        else { return nil }
+        self.seconds = seconds
+        self.sessions = sessions
+        // The rate is made of the worse of the two.
+        crashed = max(
+            document["crashed_sessions"]?.integer ?? 0,
+            document["crashing_sessions"]?.integer ?? 0)
+        devices = document["crashed_devices"]?.integer ?? 0
+        rate = document["rate"]?.number
+        low = document["low"]?.number
+        high = document["high"]?.number
+    }
+}

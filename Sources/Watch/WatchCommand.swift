@@ -1,0 +1,100 @@
+// `adbrake watch`: tells the changes of a fleet's states in words, as they happen.
+internal import BrakeWire
+internal import Glibc
+internal import HTTPClient
+package import Runtime
+
+/// The subcommand.
+package enum WatchCommand {
+    private static let pollMilliseconds = 1_000
+
+    private static let edge = Option.text(
+        "edge", "URL", default: "http://127.0.0.1:8080", help: "the edge to ask")
+    private static let until = Option.choice(
+        "until", ["stopped"] + WatchGoal.allCases.map(\.rawValue), default: "stopped",
+        help: "end once some app is braked (Throttle or Halt), none is, or all are Normal")
+    private static let limit = Option.milliseconds(
+        "for", in: 0...604_800_000, default: 0,
+        help: "how long at most, 0: no limit; exit status 1 when --until was not reached")
+
+    package static let syntax = CommandSyntax(
+        "watch", summary: "Tell the changes of a fleet's states in words, as they happen.",
+        discussion: """
+            Asks the edge once a second. A line is a change: time (UTC), app, states, and why, with
+            the counts of the window that speaks most clearly.
+            """,
+        options: [edge, until, limit],
+        examples: [
+            .init("adbrake watch", "all changes, until Ctrl-C"),
+            .init("adbrake watch --until brake --for 5m", "wait for an incident, for scripts"),
+        ])
+
+    /// Runs until the goal is reached, the time is over or `stop` is requested.
+    package static func run(_ command: ParsedCommand, stop: StopSignal) throws -> Int32 {
+        var base = command[edge]
+        while base.hasSuffix("/") { base.removeLast() }
+        var follower = Follower(url: base + "/v1/apps")
+        let goal = WatchGoal(rawValue: command[until])
+        let begun = SystemClock.monotonicMilliseconds()
+        while !stop.isRequested {
+            for line in follower.poll(isCancelled: { stop.isRequested }) { say(line) }
+            if let goal, follower.watch.hasReached(goal) { return 0 }
+            let elapsed = SystemClock.monotonicMilliseconds() - begun
+            if command[limit] > 0 && elapsed >= Int64(command[limit]) {
+                guard let goal else { return 0 }
+                say("not reached in time: \(goal.rawValue) (\(follower.watch.summary()))")
+                return 1
+            }
+            stop.wait(milliseconds: pollMilliseconds)
+        }
+        return 0
+    }
+
+    private static func say(_ text: String) {
+        print(text)
+        // Others may follow the output through a pipe.
+        fflush(nil)
+    }
+
+    /// The polling side: a connection, the validator, and what went wrong last.
+    private struct Follower {
+        let url: String
+        private(set) var watch = FleetWatch()
+        private let connection = HTTPConnection(
+            limits: HTTPLimits(totalMilliseconds: 5_000), acceptsGzip: true)
+        private let reader = DocumentReader(bytesMax: HTTPLimits().bodyBytesMax)
+        private var tag: String?
+        private var trouble: String?
+
+        init(url: String) {
+            self.url = url
+        }
+
+        /// Asks once, and returns what is to be said.
+        mutating func poll(isCancelled: @escaping () -> Bool) -> [String] {
+            var request = HTTPRequest.get(url)
+            if let tag { request.headers.append(("If-None-Match", tag)) }
+            let found: String?
+            var lines: [String] = []
+            do {
+                let response = try connection.send(request, isCancelled: isCancelled)
+                if response.status == 200,
+                    let documents = AppDocument.fleet(reader.read(response.body))
+                {
+                    tag = response[header: "ETag"]
+                    lines = watch.see(documents)
+                    found = nil
+                } else {
+                    found = response.status == 304 ? nil : "\(url) answered \(response.status)"
+                }
+            } catch {
+                if error.kind == .stopped { return [] }
+                found = "\(error)"
+            }
+            // Each trouble is told once, and its end.
+            if found != trouble { lines.insert(found ?? "the edge answers again", at: 0) }
+            trouble = found
+            return lines
+        }
+    }
+}
