@@ -58,7 +58,7 @@ package enum TrafficCommand {
     package static func run(_ command: ParsedCommand, stop: StopSignal) throws -> Int32 {
         let settings = try settings(command)
         var run = TrafficRun(settings)
-        var progress = TrafficProgress(isQuiet: command[quiet])
+        var progress = TrafficProgress(settings.fleet, isQuiet: command[quiet])
         progress.begin(settings)
         let summary = run.run(stop: stop) { progress.show($0) }
         progress.end(summary)

@@ -13,26 +13,32 @@ struct TrafficProgress {
     private let isTerminal = isatty(STDOUT_FILENO) == 1
     private var lastSecond: Int64 = 0
     private var lastSent = 0
+    private var announced: Int64 = 0
     private var lastTrouble: String?
+    private let fleet: FleetSettings
 
-    init(isQuiet: Bool) {
+    init(_ fleet: FleetSettings, isQuiet: Bool) {
+        self.fleet = fleet
         self.isQuiet = isQuiet
     }
 
     func begin(_ settings: TrafficSettings) {
         guard !isQuiet else { return }
-        let fleet = settings.fleet
         say(
             "\(fleet.scenario.name): \(fleet.scenario.about)\n"
                 + "\(fleet.apps) apps, \(Int(fleet.eventsPerSecond)) events/s to come to, "
                 + "seed \(fleet.seed), to \(settings.collector)")
-        for trouble in fleet.scenario.troubles { say("  " + describe(trouble, fleet)) }
+        for trouble in fleet.scenario.troubles {
+            say("  from \(trouble.from) s to \(trouble.to) s: \(describe(trouble))")
+        }
     }
 
     mutating func show(_ status: TrafficStatus) {
         let second = status.elapsedMilliseconds / 1_000
         let passed = second - lastSecond
-        guard !isQuiet, passed >= (isTerminal ? 1 : Self.quietSeconds) else { return }
+        guard !isQuiet else { return }
+        announce(until: Int64(Double(status.elapsedMilliseconds) * fleet.speed / 1_000))
+        guard passed >= (isTerminal ? 1 : Self.quietSeconds) else { return }
         let totals = status.totals
         var line =
             "\(second) s  \((totals.sent - lastSent) / Int(passed)) events/s  "
@@ -52,12 +58,25 @@ struct TrafficProgress {
         lastSent = totals.sent
     }
 
+    /// Says which troubles have begun and ended by this second of the fleet's time.
+    private mutating func announce(until second: Int64) {
+        for trouble in fleet.scenario.troubles {
+            if announced < trouble.from && second >= trouble.from {
+                say("\(trouble.from) s  from now on \(describe(trouble))")
+            }
+            if announced < trouble.to && second >= trouble.to {
+                say("\(trouble.to) s  no more: \(describe(trouble))")
+            }
+        }
+        announced = second
+    }
+
     func end(_ summary: TrafficSummary) {
         say(summary.text())
     }
 
     /// One sentence on what will go wrong.
-    private func describe(_ trouble: Trouble, _ fleet: FleetSettings) -> String {
+    private func describe(_ trouble: Trouble) -> String {
         let apps = fleet.appIDs().enumerated().filter { trouble.affects(app: $0.offset) }
         let names = apps.count <= 6 ? apps.map(\.element.text).joined(separator: ", ") : nil
         let what =
@@ -69,8 +88,7 @@ struct TrafficProgress {
             case .launchCrash(let share): "\(percent(share)) of launches die unreported"
             case .lull(let share): "traffic falls to \(percent(share))"
             }
-        return "from \(trouble.from) s to \(trouble.to) s: \(what), in "
-            + (names ?? "\(apps.count) apps")
+        return "\(what), in \(names ?? "\(apps.count) apps")"
     }
 
     private func percent(_ share: Double) -> String {

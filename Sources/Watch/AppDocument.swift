@@ -38,9 +38,19 @@ package struct AppDocument: Sendable, Equatable {
         windows = (document["why"]?["windows"]?.array ?? []).compactMap { Window($0) }
     }
 
-    /// All apps of the edge's answer for the fleet; nil when it is not one.
-    package static func fleet(_ answer: JSONValue?) -> [AppDocument]? {
-        answer?["apps"]?.array?.compactMap { AppDocument($0) }
+}
+
+/// One page of the edge's answer for the fleet.
+package struct FleetDocument: Sendable, Equatable {
+    package var apps: [AppDocument]
+    /// The app behind which the next page begins.
+    package var next: String?
+
+    /// Nil when the document is not such an answer.
+    package init?(_ document: JSONValue?) {
+        guard let apps = document?["apps"]?.array else { return nil }
+        self.apps = apps.compactMap { AppDocument($0) }
+        next = document?["next"]?.text
     }
 }
 

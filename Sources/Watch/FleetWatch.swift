@@ -20,14 +20,15 @@ package struct FleetWatch: Sendable {
 
     package init() {}
 
-    /// Takes an answer of the edge and returns a line for each change, oldest first.
+    /// Takes all apps of the edge and returns a line for each change, oldest first.
     package mutating func see(_ documents: [AppDocument]) -> [String] {
         let isFirst = known.isEmpty
         let isLarge = documents.count > Self.firstLinesMax
         var changes: [(since: Int64, line: String)] = []
+        let last = known
+        known = Dictionary(documents.map { ($0.app, $0) }) { $1 }
         for document in documents {
-            let before = known[document.app]
-            known[document.app] = document
+            let before = last[document.app]
             guard before?.state != document.state || before?.cause != document.cause else {
                 continue
             }

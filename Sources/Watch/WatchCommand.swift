@@ -16,6 +16,8 @@ package enum WatchCommand {
     private static let limit = Option.milliseconds(
         "for", in: 0...604_800_000, default: 0,
         help: "how long at most, 0: no limit; exit status 1 when --until was not reached")
+    private static let quiet = Option.flag(
+        "quiet", help: "tell nothing, only wait for what --until says")
 
     package static let syntax = CommandSyntax(
         "watch", summary: "Tell the changes of a fleet's states in words, as they happen.",
@@ -23,7 +25,7 @@ package enum WatchCommand {
             Asks the edge once a second. A line is a change: time (UTC), app, states, and why, with
             the counts of the window that speaks most clearly.
             """,
-        options: [edge, until, limit],
+        options: [edge, until, limit, quiet],
         examples: [
             .init("adbrake watch", "all changes, until Ctrl-C"),
             .init("adbrake watch --until brake --for 5m", "wait for an incident, for scripts"),
@@ -37,7 +39,8 @@ package enum WatchCommand {
         let goal = WatchGoal(rawValue: command[until])
         let begun = SystemClock.monotonicMilliseconds()
         while !stop.isRequested {
-            for line in follower.poll(isCancelled: { stop.isRequested }) { say(line) }
+            let lines = follower.poll { stop.isRequested }
+            if !command[quiet] { lines.forEach(say) }
             if let goal, follower.watch.hasReached(goal) { return 0 }
             let elapsed = SystemClock.monotonicMilliseconds() - begun
             if command[limit] > 0 && elapsed >= Int64(command[limit]) {
@@ -55,46 +58,64 @@ package enum WatchCommand {
         // Others may follow the output through a pipe.
         fflush(nil)
     }
+}
 
-    /// The polling side: a connection, the validator, and what went wrong last.
-    private struct Follower {
-        let url: String
-        private(set) var watch = FleetWatch()
-        private let connection = HTTPConnection(
-            limits: HTTPLimits(totalMilliseconds: 5_000), acceptsGzip: true)
-        private let reader = DocumentReader(bytesMax: HTTPLimits().bodyBytesMax)
-        private var tag: String?
-        private var trouble: String?
+/// The polling side: a connection, and what went wrong last.
+private struct Follower {
+    /// A fleet of a hundred thousand apps; beyond it a person should not watch line by line.
+    private static let pagesMax = 100
 
-        init(url: String) {
-            self.url = url
+    let url: String
+    private(set) var watch = FleetWatch()
+    private let connection = HTTPConnection(
+        limits: HTTPLimits(totalMilliseconds: 5_000), acceptsGzip: true)
+    private let reader = DocumentReader(bytesMax: HTTPLimits().bodyBytesMax)
+    private var trouble: String?
+
+    init(url: String) {
+        self.url = url
+    }
+
+    /// Asks once, and returns what is to be said.
+    mutating func poll(isCancelled: @escaping () -> Bool) -> [String] {
+        var found: String?
+        var lines: [String] = []
+        do {
+            lines = watch.see(try fleet(isCancelled))
+        } catch let fault as HTTPFault {
+            if fault.kind == .stopped { return [] }
+            found = "\(fault)"
+        } catch {
+            found = "\(error)"
         }
+        // Each trouble is told once, and its end.
+        if found != trouble { lines.insert(found ?? "the edge answers again", at: 0) }
+        trouble = found
+        return lines
+    }
 
-        /// Asks once, and returns what is to be said.
-        mutating func poll(isCancelled: @escaping () -> Bool) -> [String] {
-            var request = HTTPRequest.get(url)
-            if let tag { request.headers.append(("If-None-Match", tag)) }
-            let found: String?
-            var lines: [String] = []
-            do {
-                let response = try connection.send(request, isCancelled: isCancelled)
-                if response.status == 200,
-                    let documents = AppDocument.fleet(reader.read(response.body))
-                {
-                    tag = response[header: "ETag"]
-                    lines = watch.see(documents)
-                    found = nil
-                } else {
-                    found = response.status == 304 ? nil : "\(url) answered \(response.status)"
-                }
-            } catch {
-                if error.kind == .stopped { return [] }
-                found = "\(error)"
+    /// All pages of the fleet.
+    private func fleet(_ isCancelled: @escaping () -> Bool) throws -> [AppDocument] {
+        var apps: [AppDocument] = []
+        var after = ""
+        for _ in 0..<Self.pagesMax {
+            let response = try connection.send(
+                .get(url + "?limit=1000&after=\(after)"), isCancelled: isCancelled)
+            guard response.status == 200 else {
+                throw NotAFleet(text: "\(url) answered \(response.status)")
             }
-            // Each trouble is told once, and its end.
-            if found != trouble { lines.insert(found ?? "the edge answers again", at: 0) }
-            trouble = found
-            return lines
+            guard let page = FleetDocument(reader.read(response.body)) else {
+                throw NotAFleet(text: "\(url) answered something else than a fleet")
+            }
+            apps += page.apps
+            guard let next = page.next else { break }
+            after = next
         }
+        return apps
+    }
+
+    private struct NotAFleet: Error, CustomStringConvertible {
+        var text: String
+        var description: String { text }
     }
 }

@@ -98,7 +98,7 @@ enum BannedCalls {
             instead: "Logger, passed in; standard output belongs to the executable and its tools.",
             where: {
                 $0.isSwift && $0.isUnder("Sources") && !$0.isUnder("Sources/adbrake")
-                    && !$0.isUnder("Sources/Traffic")
+                    && !$0.isUnder("Sources/Traffic") && !$0.isUnder("Sources/Watch")
             }),
         Ban(
             #"(^|[^.\w])Task(\.detached)?\s*(\{|\()"#,

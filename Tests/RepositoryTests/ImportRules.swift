@@ -20,6 +20,7 @@ enum ImportRules {
             "Alert": stage.union(["HTTPClient"]), "Bridge": stage.union(["HTTPClient"]),
             "AdBrakeClient": ["BrakeModel"],
             "Traffic": ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"],
+            "Watch": ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"],
             "Simulation": stage.union(["Collect", "Evaluate", "Serve", "Alert"]),
         ]
     }()

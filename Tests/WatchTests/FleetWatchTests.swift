@@ -7,7 +7,7 @@ import Testing
 
 @Suite struct FleetWatchTests {
     private func documents(_ json: String) throws -> [AppDocument] {
-        try #require(AppDocument.fleet(DocumentReader().read(Array(json.utf8))))
+        try #require(FleetDocument(DocumentReader().read(Array(json.utf8)))).apps
     }
 
     /// The edge's answer for apps in these states.
@@ -74,9 +74,22 @@ import Testing
         #expect(try reached(.normal, .normal) == [.release, .normal])
     }
 
+    @Test func `a page names the next one`() {
+        let page = DocumentReader().read(Array(#"{"apps":[],"next":"b"}"#.utf8))
+        #expect(FleetDocument(page)?.next == "b")
+    }
+
+    @Test func `an app that is gone is told anew when it comes back`() throws {
+        var watch = FleetWatch()
+        _ = watch.see(try fleet(("a", .normal, 0), ("b", .throttle, 0)))
+        #expect(watch.see(try fleet(("a", .normal, 0))) == [])
+        #expect(!watch.hasReached(.brake))
+        #expect(watch.see(try fleet(("a", .normal, 0), ("b", .throttle, 0))).count == 1)
+    }
+
     @Test func `documents that are not those of apps are passed over`() throws {
         #expect(try documents(#"{"apps":[1,{},{"app":"a","state":"Odd"}]}"#) == [])
-        #expect(AppDocument.fleet(DocumentReader().read(Array("[]".utf8))) == nil)
-        #expect(AppDocument.fleet(nil) == nil)
+        #expect(FleetDocument(DocumentReader().read(Array("[]".utf8))) == nil)
+        #expect(FleetDocument(nil) == nil)
     }
 }
