@@ -4,7 +4,7 @@ import Foundation
 enum TestPolicy {
     /// For random streams. `probe` is for timelines only.
     static let names = [
-        "article", "default", "step-sessions", "jump-events", "empty-step", "quick",
+        "article", "default", "step-sessions", "jump-events", "empty-step", "quick", "slow",
     ]
 
     /// The document's text, empty when there is none of this name.

@@ -82,12 +82,9 @@ struct RandomStream {
     private mutating func repeatSomething(until end: Int64) {
         guard !lines.isEmpty else { return }
         let line = random.pick(lines)
-        let edge = line.append + random.pick([3_600_000, 86_400_000]) + random.number(-1...1)
-        if edge > now, edge < end, random.chance(0.5) {
-            emit(line.value, at: edge)
-        } else {
-            emit(line.value, at: now)
-        }
+        let edges = [3_600_000, 86_400_000].map { line.append + $0 + random.number(-1...1) }
+            .filter { $0 > now && $0 < end }
+        emit(line.value, at: edges.isEmpty || random.chance(0.3) ? now : random.pick(edges))
     }
 }
 

@@ -198,6 +198,16 @@ struct CountingTimelineTests {
             1s         => a Caution rule 60.crashes=1
             """
         ),
+        (
+            "crashing devices are counted up to 4096",
+            """
+            policy probe
+            with rules [{"name":"many","state":"Halt","window_s":60,"crashes_at_least":4500}]
+            0s         a start
+            1s..5s/1s  a crash x900 d=d*  => a Normal initial
+            6s         => a Halt rule 60.crashes=4500 60.crashed_devices=4096
+            """
+        ),
     ]
 
     @Test("All count as told", arguments: TimelineDecider.all, stories.indices)
