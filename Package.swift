@@ -79,6 +79,9 @@ let package = Package(
         .executableTarget(
             name: "LogBench", dependencies: ["EventLog", "SQLiteLog"], path: "Benchmarks/LogBench",
             swiftSettings: strict),
+        .executableTarget(
+            name: "KafkaBench", dependencies: ["EventLog", "KafkaLog"],
+            path: "Benchmarks/KafkaBench", swiftSettings: strict),
 
         // Tests.
         .testTarget(name: "RepositoryTests", swiftSettings: strict),

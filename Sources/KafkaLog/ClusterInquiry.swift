@@ -4,6 +4,7 @@
 
 import CRdKafka
 import EventLog
+import Glibc
 
 /// A client that only asks.
 final class ClusterInquiry: Sendable {
@@ -81,15 +82,23 @@ final class ClusterInquiry: Sendable {
     func bounds(
         of place: TopicPartition, timeoutMilliseconds: Int
     ) throws(LogFault) -> Range<Int64> {
+        let deadline = LogClock.steady.now() + Int64(timeoutMilliseconds)
         var low: Int64 = 0
         var high: Int64 = 0
-        let code = unsafe rd_kafka_query_watermark_offsets(
-            client.pointer, settings.name(of: place.topic), Int32(place.partition), &low, &high,
-            Int32(timeoutMilliseconds))
-        guard code == RD_KAFKA_RESP_ERR_NO_ERROR else {
-            throw RDKafkaError(code: code).fault(
-                "ask for bounds", at: settings.place(of: place),
-                trouble: client.context.lastTrouble)
+        while true {
+            let left = max(1, deadline - LogClock.steady.now())
+            let code = unsafe rd_kafka_query_watermark_offsets(
+                client.pointer, settings.name(of: place.topic), Int32(place.partition), &low,
+                &high, Int32(left))
+            if code == RD_KAFKA_RESP_ERR_NO_ERROR { break }
+            let error = RDKafkaError(code: code)
+            // A partition that has just been made, or has lost its leader, has one soon.
+            guard error.kind == .retriable, LogClock.steady.now() < deadline else {
+                throw error.fault(
+                    "ask for bounds", at: settings.place(of: place),
+                    trouble: client.context.lastTrouble)
+            }
+            usleep(20_000)
         }
         return low..<max(low, high)
     }

@@ -121,11 +121,15 @@ final class KafkaWorker: LogWorker {
         let isOwned =
             positions.keys.allSatisfy { owned.contains($0.partition) }
             && outputs.allSatisfy { !$0.topic.isPartitioned || owned.contains($0.partition) }
+        _ = changeWaits()
+        if case .revoke(isLost: true) = waiting { isLost = true }
         guard isOwned, !isLost, !owned.isEmpty else {
             throw LogFault(
                 "commit", at: settings.place,
-                reason: "the group has given the partitions to another member",
-                hint: "restore from what is committed", remedy: .fenced)
+                reason: "the partitions are no longer this member's",
+                hint: "after too long a silence of this process or of the brokers, the group gives "
+                    + "them to others; restore from what is committed",
+                remedy: .fenced)
         }
         var fence = positions
         // The group's fence hangs on offsets: without any, one that nobody reads does it.

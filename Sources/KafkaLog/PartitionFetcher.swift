@@ -38,6 +38,8 @@ final class PartitionFetcher {
     /// Found after records that are in the batch already; thrown by the next poll.
     private var postponed: LogFault?
     private var proof = Proof(ends: [:], asOf: 0)
+    /// When ends were last asked for, and when that may be done again after a failure.
+    private var lastProof: Int64 = 0
     private var nextProof: Int64 = 0
     private var nextNudge: Int64 = 0
     private var unreachableSince: Int64?
@@ -66,7 +68,7 @@ final class PartitionFetcher {
         } catch {
             throw error.fault("read", at: settings.place(of: place))
         }
-        nextProof = 0
+        lastProof = 0
     }
 
     func leaveAll() {
@@ -242,7 +244,10 @@ extension PartitionFetcher {
     /// whatever was appended earlier lies before the answer.
     private func prove(isIdle: Bool, isDrained: Bool) throws(LogFault) {
         let now = LogClock.steady.now()
-        guard now >= nextProof, !sources.isEmpty else { return }
+        let pause =
+            isIdle
+            ? PartitionFetcher.proofIdleMilliseconds : PartitionFetcher.proofBusyMilliseconds
+        guard now >= max(nextProof, lastProof + pause), !sources.isEmpty else { return }
         // The wall clock may be set back, what was proven stays so.
         let asOf = max(proof.asOf, LogClock.wall.now())
         do {
@@ -251,11 +256,7 @@ extension PartitionFetcher {
                 timeoutMilliseconds: PartitionFetcher.proofTimeoutMilliseconds)
             proof = Proof(ends: ends, asOf: asOf)
             unreachableSince = nil
-            nextProof =
-                now
-                + (isIdle
-                    ? PartitionFetcher.proofIdleMilliseconds
-                    : PartitionFetcher.proofBusyMilliseconds)
+            lastProof = now
         } catch {
             nextProof = now + PartitionFetcher.proofBackoffMilliseconds
             let since = unreachableSince ?? now

@@ -77,7 +77,7 @@ final class RecordAppender: Sendable {
             "enable.idempotence": "true",
             "acks": "all",
             "compression.codec": "lz4",
-            "linger.ms": "5",
+            "linger.ms": "2",
             "batch.num.messages": "10000",
             "queue.buffering.max.messages": "\(RecordAppender.queueRecordsMax)",
             "queue.buffering.max.kbytes": "\(RecordAppender.queueKilobytesMax)",

@@ -1,0 +1,223 @@
+// What readers see of transactions, deletions and ends on a real broker.
+import EventLog
+import Foundation
+import Testing
+
+@testable import KafkaLog
+
+extension KafkaTests {
+    @Suite("A reader on Kafka")
+    struct ReaderTests {
+        @Test("comes to its end although the last offsets are markers", .needsKafka)
+        func markersAtTheEnd() throws {
+            try withKafka { log, settings in
+                let (committed, aborted) = (TopicPartition(.epoch, 0), TopicPartition(.epoch, 1))
+                try ForeignTransaction(settings, writing: [.init(.epoch, 0, "yes")]).commit()
+                try ForeignTransaction(settings, writing: [.init(.epoch, 1, "no")]).abort()
+                let reader = try log.makeReader(from: [committed: 0, aborted: 0])
+                defer { reader.close() }
+                #expect(try reader.readToEnd() == ["yes"])
+                #expect(
+                    try reader.positions == [
+                        committed: log.bounds(of: committed).upperBound,
+                        aborted: log.bounds(of: aborted).upperBound,
+                    ])
+                #expect(reader.positions == [committed: 2, aborted: 2])
+            }
+        }
+
+        @Test("waits for what an open transaction holds back, and then has it", .needsKafka)
+        func openTransaction() throws {
+            try withKafka { log, settings in
+                let place = TopicPartition(.epoch, 0)
+                let foreign = try ForeignTransaction(settings, writing: [.init(.epoch, 0, "open")])
+                let worker = try log.makeWorker(lane: 0)
+                defer { worker.close() }
+                _ = try worker.nextChange()
+                _ = try worker.commit([.init(.epoch, 0, "newer")], positions: [:])
+                let reader = try log.makeReader(from: [place: 0])
+                defer { reader.close() }
+                let batch = LogBatch()
+                for _ in 0..<10 {
+                    let outcome = try reader.poll(into: batch, waitMilliseconds: 50)
+                    #expect(outcome.ended == [] && batch.isEmpty)
+                }
+                try foreign.abort()
+                #expect(try reader.readToEnd() == ["newer"])
+            }
+        }
+
+        @Test("starts at the end of a log that was emptied", .needsKafka)
+        func emptied() throws {
+            try withKafka { log, settings in
+                try log.append([.init(.throttle, 0, "a"), .init(.session, 0, "b")])
+                try deleteRecords(settings, TopicPartition(.session, 0), before: -1)
+                #expect(try log.bounds(of: TopicPartition(.session, 0)) == 1..<1)
+                #expect(try log.readAll(.session, 0) == [])
+                try log.append([.init(.session, 0, "c")])
+                #expect(try log.readAll(.session, 0) == ["c"])
+            }
+        }
+
+        @Test("stops at an offset that is gone, and never skips", .needsKafka)
+        func deletedAhead() throws {
+            try withKafka { log, settings in
+                let place = TopicPartition(.crash, 3)
+                try log.append((0..<10).map { .init(.crash, 3, "\($0)") })
+                try deleteRecords(settings, place, before: 4)
+                let reader = try log.makeReader(from: [place: 2])
+                defer { reader.close() }
+                let batch = LogBatch()
+                let gone = try fault {
+                    for _ in 0..<200 { _ = try reader.poll(into: batch, waitMilliseconds: 50) }
+                }
+                #expect(gone.remedy == .stop)
+                #expect(gone.reason == "offset 2 is no longer there, the first is 4")
+                #expect(gone.place.hasSuffix("\(settings.prefix)crash[3]"))
+                #expect(reader.positions == [place: 2])
+                #expect(try log.readAll(.crash, 3) == (4..<10).map { "\($0)" })
+            }
+        }
+
+        @Test("refuses an offset beyond the end", .needsKafka)
+        func beyondEnd() throws {
+            try withKafka { log, _ in
+                let reader = try log.makeReader(from: [TopicPartition(.epoch, 0): 7])
+                defer { reader.close() }
+                let beyond = try fault {
+                    for _ in 0..<200 {
+                        _ = try reader.poll(into: LogBatch(), waitMilliseconds: 50)
+                    }
+                }
+                #expect(beyond.remedy == .stop)
+                #expect(beyond.reason == "offset 7 is beyond the end, 0")
+            }
+        }
+
+        @Test("keeps every byte of large values and fills no batch beyond its limit", .needsKafka)
+        func limits() throws {
+            try withKafka { log, _ in
+                let texts = [1, 4_000, 70_000, 999_000].map { count in
+                    String((0..<count).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
+                }
+                try log.append(texts.map { .init(.snapshot, 3, $0) })
+                #expect(try log.readAll(.snapshot, 3) == texts)
+                let value = String(repeating: "v", count: 900)
+                for partition in 0..<4 {
+                    try log.append((0..<100).map { _ in .init(.session, partition, value) })
+                }
+                let places = log.places(of: .session)
+                let reader = try log.makeReader(
+                    from: Dictionary(uniqueKeysWithValues: places.map { ($0, 0) }))
+                defer { reader.close() }
+                let batch = LogBatch(bytesMax: 20_000)
+                var count = 0
+                _ = try eventually("all records") { () -> Bool? in
+                    _ = try reader.poll(into: batch, waitMilliseconds: 20)
+                    #expect(batch.bytes <= 20_000)
+                    count += batch.records.count
+                    return count == 400 ? true : nil
+                }
+            }
+        }
+
+        @Test("gives padding that can be read behind each value", .needsKafka)
+        func padding() throws {
+            try withKafka { log, _ in
+                try log.append(
+                    (0..<5_000).map { .init(.adEvent, 0, String(repeating: "v", count: $0 % 700)) })
+                let reader = try log.makeReader(from: [TopicPartition(.adEvent, 0): 0])
+                defer { reader.close() }
+                let batch = LogBatch()
+                var (count, sum) = (0, 0)
+                _ = try eventually("all records") { () -> Bool? in
+                    _ = try reader.poll(into: batch, waitMilliseconds: 20)
+                    for record in batch.records {
+                        guard let value = unsafe record.value, let base = value.baseAddress else {
+                            continue
+                        }
+                        // Would fault if the page behind were not there.
+                        let end = value.count + LogBatch.padding
+                        for index in 0..<end {
+                            unsafe sum &+= Int(base.load(fromByteOffset: index, as: UInt8.self))
+                        }
+                    }
+                    count += batch.records.count
+                    return count == 5_000 ? true : nil
+                }
+                #expect(sum != 0)
+            }
+        }
+
+        @Test("proves that nothing waits, again and again, while nothing comes", .needsKafka)
+        func freshProofs() throws {
+            try withKafka { log, _ in
+                try log.append([.init(.session, 0, "a")])
+                let places = [TopicPartition(.session, 0), TopicPartition(.crash, 0)]
+                let reader = try log.makeReader(from: [places[0]: 0, places[1]: 0])
+                defer { reader.close() }
+                #expect(try reader.readToEnd() == ["a"])
+                var last: Int64 = 0
+                for _ in 0..<5 {
+                    let before = LogClock.wall.now()
+                    let outcome = try reader.poll(into: LogBatch(), waitMilliseconds: 30)
+                    #expect(outcome.ended == Set(places))
+                    #expect(outcome.asOf >= before && outcome.asOf > last)
+                    last = outcome.asOf
+                }
+            }
+        }
+
+        @Test("gives no proof while the log is out of reach, and goes on after it", .needsKafka)
+        func noProofWithoutBroker() throws {
+            try withKafka { log, _ in
+                let kafka = try KafkaFixture.shared.get()
+                try log.append([.init(.session, 0, "a")])
+                let reader = try log.makeReader(from: [TopicPartition(.session, 0): 0])
+                defer { reader.close() }
+                #expect(try reader.readToEnd() == ["a"])
+                try kafka.broker("pause")
+                let frozen = LogClock.wall.now()
+                for _ in 0..<10 {
+                    let outcome = try reader.poll(into: LogBatch(), waitMilliseconds: 100)
+                    #expect(outcome.asOf <= frozen)
+                }
+                try kafka.broker("resume")
+                try log.append([.init(.session, 0, "b")])
+                #expect(try reader.readToEnd() == ["b"])
+            }
+        }
+
+        @Test("ends waits when it is interrupted, and goes on working", .needsKafka)
+        func interrupts() throws {
+            try withKafka { log, _ in
+                let reader = try log.makeReader(from: [TopicPartition(.control, 0): 0])
+                defer { reader.close() }
+                let worker = try log.makeWorker(lane: 0)
+                defer { worker.close() }
+                Thread { log.interrupt() }.start()
+                _ = try reader.poll(into: LogBatch(), waitMilliseconds: 60_000)
+                _ = try worker.poll(into: LogBatch(), waitMilliseconds: 60_000)
+                _ = try worker.pollAssignment(waitMilliseconds: 60_000)
+                try log.append([.init(.control, 0, "after")])
+                #expect(try reader.readToEnd() == ["after"])
+            }
+        }
+    }
+}
+
+/// Deletes what lies before an offset; -1 is the end.
+func deleteRecords(
+    _ settings: KafkaSettings, _ place: TopicPartition, before offset: Int64
+) throws {
+    let file = FileManager.default.temporaryDirectory
+        .appendingPathComponent("adbrake-\(UUID().uuidString).json")
+    defer { try? FileManager.default.removeItem(at: file) }
+    let request = """
+        {"version": 1, "partitions": [{"topic": "\(settings.prefix)\(place.topic.name)",
+        "partition": \(place.partition), "offset": \(offset)}]}
+        """
+    try request.write(to: file, atomically: true, encoding: .utf8)
+    let kafka = try KafkaFixture.shared.get()
+    try kafka.tool("kafka-delete-records.sh", ["--offset-json-file", file.path])
+}
