@@ -44,14 +44,12 @@ package final class Edge: Sendable {
     }
 
     package func run(stop: StopSignal) throws(LogFault) {
+        if let path = settings.backupPath {
+            start(from: BackupFile(path: path, logger: logger))
+        }
         // Heartbeats go on while the log keeps the follower waiting.
         let keeperStop = StopSignal()
-        let keeper = WorkerThread(name: "serve keeper") {
-            while !keeperStop.wait(milliseconds: Self.keeperMilliseconds) {
-                self.hub.keep(monotonic: SystemClock.monotonicMilliseconds())
-            }
-            self.hub.finish()
-        }
+        let keeper = WorkerThread(name: "serve keeper") { self.keep(keeperStop) }
         defer {
             keeperStop.request(reason: "the edge stops")
             keeper.join()
@@ -60,6 +58,34 @@ package final class Edge: Sendable {
             log: log, table: table, history: history, hub: hub, clock: clock, logger: logger,
             metrics: metrics)
         try follower.run(stop: stop)
+    }
+
+    private func start(from backup: BackupFile) {
+        guard let kept = backup.load(partitions: log.partitions) else { return }
+        let image = TableImage(
+            shards: kept.shards, source: .backup, position: kept.position,
+            startedAt: table.image.startedAt)
+        table.publish(image)
+        metrics.published(image)
+        history.replaceChanges(by: image)
+        hub.restart(at: kept.position)
+        logger.info("serving from the backup until the log has been read")
+    }
+
+    /// Looks after clients and the backup until asked to stop.
+    private func keep(_ stop: StopSignal) {
+        let backup = settings.backupPath.map { BackupFile(path: $0, logger: logger) }
+        var savedAt = SystemClock.monotonicMilliseconds()
+        while !stop.wait(milliseconds: Self.keeperMilliseconds) {
+            let now = SystemClock.monotonicMilliseconds()
+            hub.keep(monotonic: now)
+            if now - savedAt >= settings.backupMilliseconds {
+                backup?.save(table.image)
+                savedAt = now
+            }
+        }
+        hub.finish()
+        backup?.save(table.image)
     }
 
     /// What the edge answers.

@@ -25,9 +25,6 @@ final class TableFollower {
     private let metrics: ServeMetrics
     private let batch = LogBatch()
     private let documents = DocumentReader()
-    /// Where the table served now has been read up to, by partition; to tell another log by.
-    private var reached: StreamPosition?
-
     init(
         log: any EventLog, table: ThrottleTable, history: RecentHistory, hub: StreamHub,
         clock: LogClock, logger: Logger, metrics: ServeMetrics
@@ -120,7 +117,8 @@ final class TableFollower {
         session.isLive = true
         let before = table.image
         if before.source != .nothing {
-            if let reached, !reached.isWithin(.zero(log.partitions), session.ends) {
+            // A table that was read further than this log goes is of another one.
+            if !before.position.isWithin(.zero(log.partitions), session.ends) {
                 logger.warning(
                     "the log is another one, its states replace all others",
                     ["log": .text(log.place)])
@@ -128,11 +126,9 @@ final class TableFollower {
                 session.builder.keepNewer(of: before.shards)
             }
         }
-        let image = TableImage(
-            shards: session.builder.shards, source: .log, startedAt: before.startedAt)
+        let image = session.image(startedAt: before.startedAt)
         table.publish(image)
         metrics.published(image)
-        reached = session.position
         history.replaceChanges(by: image)
         hub.restart(at: session.position)
         let apps = image.shards.reduce(0) { $0 + $1.entries.count }
@@ -141,10 +137,8 @@ final class TableFollower {
 
     private func publish(_ session: FollowSession, _ changes: [AppliedChange]) {
         let before = table.image
-        let image = TableImage(
-            shards: session.builder.shards, source: .log, startedAt: before.startedAt)
+        let image = session.image(startedAt: before.startedAt)
         table.publish(image)
-        reached = session.position
         guard !changes.isEmpty else { return }
         metrics.published(image)
         let now = clock.now()
@@ -237,6 +231,11 @@ final class FollowSession {
         let positions = reader.positions
         return StreamPosition(
             offsets: ends.offsets.indices.map { positions[TopicPartition(.throttle, $0)] ?? 0 })
+    }
+
+    func image(startedAt: Int64) -> TableImage {
+        TableImage(
+            shards: builder.shards, source: .log, position: position, startedAt: startedAt)
     }
 
     /// Crosses off the partitions whose end has been reached. Offsets have gaps, so an end is

@@ -97,13 +97,18 @@ package final class TableImage: Sendable {
 
     let shards: [TableShard]
     let source: Source
+    /// Where throttle had been read up to.
+    let position: StreamPosition
     /// When this edge began to follow, for partitions of which nothing was heard.
     let startedAt: Int64
 
-    init(shards: [TableShard], source: Source, startedAt: Int64) {
+    init(
+        shards: [TableShard], source: Source, position: StreamPosition, startedAt: Int64
+    ) {
         precondition(!shards.isEmpty, "a table has at least one partition")
         self.shards = shards
         self.source = source
+        self.position = position
         self.startedAt = startedAt
     }
 

@@ -9,7 +9,10 @@ package final class ThrottleTable: Sendable {
 
     package init(partitions: Int, startedAt: Int64) {
         let shards = [TableShard](repeating: TableShard(), count: partitions)
-        newest = Mutex(TableImage(shards: shards, source: .nothing, startedAt: startedAt))
+        newest = Mutex(
+            TableImage(
+                shards: shards, source: .nothing, position: .zero(partitions),
+                startedAt: startedAt))
     }
 
     package var image: TableImage { newest.withLock { $0 } }

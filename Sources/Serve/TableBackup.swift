@@ -1,0 +1,141 @@
+// The table as a file, for a start while the log is away: a head, a line an app, and a checksum.
+
+import BrakeModel
+import BrakeWire
+import EventLog
+
+/// What is kept of a table.
+struct TableBackup {
+    /// The version of the format that we write and read.
+    static let version: Int64 = 1
+
+    var shards: [TableShard]
+    /// Where the table had been read up to.
+    var position: StreamPosition
+
+    /// The lines of the file, each without its end. O(apps).
+    func writeLines(_ write: ([UInt8]) throws(BackupFault) -> Void) throws(BackupFault) {
+        var checksum: UInt64 = 0
+        try write(head.adding(to: &checksum))
+        for (partition, shard) in shards.enumerated() {
+            for entry in shard.entries {
+                let record = ThrottleRecord(
+                    change: entry.change, partition: partition, epoch: entry.epoch)
+                try write(record.encode().adding(to: &checksum))
+            }
+        }
+        try write(
+            JSONWriter.bytes { line in
+                line.object { $0.field("checksum", String(checksum, radix: 16)) }
+            })
+    }
+
+    private var head: [UInt8] {
+        JSONWriter.bytes { head in
+            head.object { head in
+                head.field("v", Self.version)
+                head.field("apps", shards.reduce(0) { $0 + $1.entries.count })
+                head.field("position", position.text)
+                head.array("shards") { list in
+                    for shard in shards {
+                        list.object { item in
+                            item.field("n", shard.epoch?.number ?? 0)
+                            item.field("generation", shard.epoch?.generation ?? 0)
+                            // 0: no epoch was heard of.
+                            item.field("epoch_append", shard.epoch?.append ?? 0)
+                            item.field("newest_append", shard.newestAppend ?? 0)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The table of a file's lines; throws what is wrong with them.
+    init(lines: [ArraySlice<UInt8>], partitions: Int) throws(BackupFault) {
+        let reader = DocumentReader()
+        guard lines.count >= 2, let head = reader.read(Array(lines[0])),
+            let last = reader.read(Array(lines[lines.count - 1]))
+        else { throw .damaged("it is cut off") }
+        guard head["v"]?.integer == Self.version else {
+            throw .damaged("its version is unknown")
+        }
+        var checksum: UInt64 = 0
+        for line in lines.dropLast() { _ = Array(line).adding(to: &checksum) }
+        guard last["checksum"]?.text == String(checksum, radix: 16) else {
+            throw .damaged("its checksum does not fit")
+        }
+        guard let position = head["position"]?.text.flatMap({ StreamPosition($0) }),
+            let marks = head["shards"]?.array, marks.count == partitions,
+            position.offsets.count == partitions
+        else { throw .damaged("it is of a log with another number of partitions") }
+        self.position = position
+        shards = marks.map(TableShard.init)
+        try addApps(lines.dropFirst().dropLast(), reader)
+    }
+
+    init(shards: [TableShard], position: StreamPosition) {
+        self.shards = shards
+        self.position = position
+    }
+
+    private mutating func addApps(
+        _ lines: ArraySlice<ArraySlice<UInt8>>, _ reader: DocumentReader
+    ) throws(BackupFault) {
+        var entries = [[AppID: AppEntry?]](repeating: [:], count: shards.count)
+        for line in lines {
+            // The library's own closure-taking call has no typed error.
+            let read = unsafe line.withUnsafeBytes { bytes in
+                Result { () throws(Rejection) in
+                    unsafe try ThrottleRecord.decode(bytes, with: reader)
+                }
+            }
+            switch read {
+            case .success(let record):
+                let app = record.change.app
+                let home = Partitioner.partition(of: app.text.utf8, partitions: shards.count)
+                entries[home][app] = AppEntry(record.change, epoch: record.epoch)
+            case .failure(let rejection):
+                throw .damaged("a record in it is bad: \(rejection.rawValue)")
+            }
+        }
+        for partition in shards.indices { shards[partition].merge(entries[partition]) }
+    }
+}
+
+extension TableShard {
+    /// Without apps, from a line of the backup's head.
+    fileprivate init(_ mark: JSONValue) {
+        if let number = mark["n"]?.integer, let generation = mark["generation"]?.integer,
+            let append = mark["epoch_append"]?.integer, append > 0
+        {
+            epoch = EpochMark(number: number, generation: generation, append: append)
+        }
+        if let append = mark["newest_append"]?.integer, append > 0 { newestAppend = append }
+    }
+}
+
+extension [UInt8] {
+    /// The same bytes, counted in the checksum.
+    fileprivate func adding(to checksum: inout UInt64) -> [UInt8] {
+        let hash = unsafe withUnsafeBytes { unsafe StableHash.of($0) }
+        checksum = StableHash.combine(checksum, hash)
+        return self
+    }
+}
+
+/// A backup that could not be written or read.
+struct BackupFault: Error, CustomStringConvertible {
+    var operation: String
+    var place = ""
+    var reason: String
+    var hint: String
+
+    var description: String { "\(operation) (\(place)): \(reason). Hint: \(hint)" }
+
+    static func damaged(_ reason: String) -> BackupFault {
+        BackupFault(
+            operation: "read the backup", reason: reason,
+            hint: "it is written anew once the log has been read")
+    }
+}
