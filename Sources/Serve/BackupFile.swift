@@ -58,8 +58,8 @@ final class BackupFile {
 
     // MARK: Writing
 
-    /// Writes the image unless the file holds it already. A failure is said once, and tried again at
-    /// the next call.
+    /// Writes the image unless the file holds it already. A failure is said once, and tried again
+    /// at the next call.
     func save(_ image: TableImage) {
         // What came from a backup need not become one.
         guard written !== image, image.source == .log else { return }
