@@ -70,8 +70,8 @@ let package = Package(
         .executableTarget(
             name: "adbrake",
             dependencies: [
-                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "HTTPServer",
-                "Runtime", "Collect", "Evaluate", "Serve", "Traffic", "Watch",
+                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
+                "HTTPServer", "Runtime", "Collect", "Evaluate", "Serve", "Traffic", "Watch",
             ],
             swiftSettings: strict),
 

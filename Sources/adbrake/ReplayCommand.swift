@@ -14,7 +14,7 @@ enum ReplayCommand: Subcommand {
     private static let input = Option.optional(
         "input", "FILE", help: "the records, one JSON line each; - reads standard input")
     private static let log = Option.optional(
-        "log", "sqlite:PATH", help: "replay a log in place of a file; it is only read")
+        "log", "LOG", help: "replay a log in place of a file; it is only read")
     private static let from = Option.optional(
         "from", "MS", help: "with --log: leave out what was decided before, ms since 1970")
     private static let until = Option.optional(
@@ -41,7 +41,8 @@ enum ReplayCommand: Subcommand {
             With --log a log is replayed: under the policy it was decided by, epoch by epoch, and \
             every epoch's checksum is compared; under another one by append time.
             """,
-        options: [input, log, from, until, PolicyOption.option, apps, quiet],
+        options: [input, log, from, until, PolicyOption.option, apps, quiet]
+            + LogOption.kafkaOptions,
         examples: [
             .init(
                 "adbrake replay --input events.ndjson",
@@ -74,7 +75,9 @@ enum ReplayCommand: Subcommand {
         guard first < last else {
             throw Refusal(problem: "--from is not before --until", hint: "both are ms since 1970.")
         }
-        let log = try LogOption.open(existing: place)
+        let log = try LogOption.open(
+            existing: place, command,
+            logger: Logger(part: "replay", level: .warning, to: StandardErrorSink()))
         defer { log.close() }
         let replay = LogReplay(
             log: log, policy: policy, limits: EvaluatorLimits(appsMax: command[apps]),

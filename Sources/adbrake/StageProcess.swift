@@ -26,7 +26,7 @@ struct StageProcess {
         signals = Signals(stop: stop) {
             for reload in reloads.read({ $0 }) { reload() }
         }
-        log = try LogOption.open(command)
+        log = try LogOption.open(command, logger: logger)
         logger.info(
             "log opened",
             ["log": .text(log.place), "partitions": LogValue(log.partitions)])
