@@ -16,6 +16,14 @@ package struct EvaluateSettings: Sendable {
     /// How often the state is put into the log.
     package var snapshotMilliseconds: Int64 = 60_000
 
+    /// What a partition may hold in a process of so many apps. Apps spread evenly enough: each
+    /// partition has room for three times its share. It must not depend on other partitions, or a
+    /// replay of one would decide otherwise.
+    package static func limits(appsMax: Int, partitions: Int) -> EvaluatorLimits {
+        let share = max(1_000, 3 * appsMax / partitions)
+        return EvaluatorLimits(appsMax: min(share, appsMax))
+    }
+
     package init(policies: [Policy], limits: EvaluatorLimits = EvaluatorLimits()) {
         self.policies = policies
         self.limits = limits

@@ -1,6 +1,5 @@
 // The evaluator as `run` and `evaluate` start it.
 
-import BrakeEngine
 import Evaluate
 import EventLog
 import Runtime
@@ -25,10 +24,10 @@ enum EvaluateOptions {
 
     static func services(_ command: ParsedCommand, _ process: StageProcess) throws -> [Service] {
         let policy = try PolicyOption.policy(command[PolicyOption.option])
-        // Apps are spread evenly enough: a partition has room for three times its share.
-        let share = max(1_000, 3 * command[apps] / process.log.partitions)
         var settings = EvaluateSettings(
-            policies: [policy], limits: EvaluatorLimits(appsMax: min(share, command[apps])))
+            policies: [policy],
+            limits: EvaluateSettings.limits(
+                appsMax: command[apps], partitions: process.log.partitions))
         settings.idleLagMilliseconds = Int64(command[idleLag])
         settings.snapshotMilliseconds = Int64(command[snapshots])
         let fixed = settings

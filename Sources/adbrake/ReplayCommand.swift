@@ -80,7 +80,9 @@ enum ReplayCommand: Subcommand {
             logger: Logger(part: "replay", level: .warning, to: StandardErrorSink()))
         defer { log.close() }
         let replay = LogReplay(
-            log: log, policy: policy, limits: EvaluatorLimits(appsMax: command[apps]),
+            log: log, policy: policy,
+            limits: EvaluateSettings.limits(
+                appsMax: command[apps], partitions: log.partitions),
             range: first..<last)
         let isShown = !command[quiet] && StandardError.isTerminal
         let output = try replay.run { partition in

@@ -57,7 +57,9 @@ enum TopicsCommand: Subcommand {
                 print("\(topic.name): does not exist")
                 continue
             }
-            let settings = description.settings.sorted { $0.key < $1.key }
+            let ours = topics.expected(topic).settings
+            let settings = description.settings.filter { ours[$0.key] != nil }
+                .sorted { $0.key < $1.key }
                 .map { " \($0.key)=\($0.value)" }.joined()
             print(
                 "\(topic.name): partitions=\(description.partitions)"
