@@ -16,8 +16,8 @@ final class FetchSession {
     /// What may wait in the queues of a session: messages x (payload + 325 bytes). A fetch answer
     /// comes on top, decompressed as a whole: it is kept small for the case that it compresses
     /// well.
-    static let queuedRecordsMax = 262_144
-    static let queuedKilobytesMax = 65_536
+    static let queuedRecordsMax = 131_072
+    static let queuedKilobytesMax = 32_768
     /// So that each partition makes progress, whatever their number.
     static let queuedRecordsMin = 1_024
     static let queuedKilobytesMin = 256
@@ -48,8 +48,8 @@ final class FetchSession {
             "check.crcs": "true",
             "fetch.wait.max.ms": "50",
             "fetch.min.bytes": "1",
-            "fetch.message.max.bytes": "1048576",
-            "fetch.max.bytes": "8388608",
+            "fetch.message.max.bytes": "131072",
+            "fetch.max.bytes": "2097152",
             "fetch.error.backoff.ms": "100",
             "queued.min.messages": "\(max(queuedRecordsMin, queuedRecordsMax / share))",
             "queued.max.messages.kbytes": "\(max(queuedKilobytesMin, queuedKilobytesMax / share))",

@@ -59,6 +59,32 @@ extension KafkaTests {
             }
         }
 
+        @Test("reads a compacted table through its gaps, to a tombstone at the end", .needsKafka)
+        func compacted() throws {
+            try withKafka { log, settings in
+                let kafka = try KafkaFixture.shared.get()
+                try kafka.tool(
+                    "kafka-configs.sh",
+                    [
+                        "--alter", "--entity-type", "topics", "--entity-name",
+                        settings.prefix + "throttle", "--add-config",
+                        "segment.ms=100,min.cleanable.dirty.ratio=0.001,max.compaction.lag.ms=100",
+                    ])
+                try log.append((0..<50).map { .init(.throttle, 0, key: "a", "\($0)") })
+                let place = TopicPartition(.throttle, 0)
+                _ = try eventually("compaction") { () -> Bool? in
+                    try log.append([.init(.throttle, 0, key: "b", nil)])
+                    return try log.readAll(.throttle, 0).first == "49" ? true : nil
+                }
+                let reader = try log.makeReader(from: [place: 0])
+                defer { reader.close() }
+                let values = try reader.readToEnd()
+                #expect(values.first == "49")
+                #expect(values.last == .some(nil))
+                #expect(try reader.positions[place] == log.bounds(of: place).upperBound)
+            }
+        }
+
         @Test("stops at an offset that is gone, and never skips", .needsKafka)
         func deletedAhead() throws {
             try withKafka { log, settings in

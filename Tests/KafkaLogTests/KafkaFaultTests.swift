@@ -1,0 +1,264 @@
+// Faults of brokers and connections, on librdkafka's mock cluster.
+import CRdKafka
+import EventLog
+import Foundation
+import Synchronization
+import Testing
+
+@testable import KafkaLog
+
+extension KafkaTests {
+    @Suite("A log on a faulty Kafka")
+    struct FaultTests {
+        @Test("names the topic when partition counts differ")
+        func unequalPartitions() throws {
+            let cluster = try MockCluster(partitions: 4, crashPartitions: 5)
+            let refused = try fault { _ = try cluster.open() }
+            #expect(refused.remedy == .stop)
+            #expect(refused.place.hasSuffix("crash"))
+            #expect(refused.reason.contains("5") && refused.reason.contains("4"))
+        }
+
+        @Test("waits for a broker at start, says so, and gives up in the end")
+        func unreachable() throws {
+            let lines = Mutex<[String]>([])
+            var settings = KafkaSettings(bootstrap: "127.0.0.1:1")
+            settings.startTimeoutMilliseconds = 1_500
+            settings.log = { line in lines.withLock { $0.append(line.message) } }
+            let gone = try fault { _ = try KafkaLog(settings) }
+            #expect(gone.remedy == .retry)
+            #expect(gone.place == "kafka:127.0.0.1:1")
+            #expect(gone.reason.contains("127.0.0.1:1"))
+            #expect(lines.withLock { $0.contains { $0.hasPrefix("waiting for Kafka at") } })
+        }
+
+        @Test("gives an append back after its time, with the broker's name, and goes on later")
+        func slowAppend() throws {
+            let cluster = try MockCluster()
+            let log = try cluster.open { $0.appendTimeoutMilliseconds = 1_500 }
+            defer { log.close() }
+            try log.append([.init(.session, 0, "a")])
+            cluster.setDown(1, true)
+            let late = try fault { try log.append([.init(.session, 0, "b")]) }
+            #expect(late.remedy == .retry)
+            #expect(late.reason.contains(cluster.settings.bootstrap))
+            cluster.setDown(1, false)
+            _ = try eventually("an append") { () -> Bool? in
+                do {
+                    try log.append([.init(.session, 0, "c")])
+                    return true
+                } catch {
+                    return nil
+                }
+            }
+            let values = try log.readAll(.session, 0)
+            #expect(values.first == "a" && values.last == "c")
+        }
+
+        @Test("keeps appends of many threads apart")
+        func threads() throws {
+            let cluster = try MockCluster()
+            let log = try cluster.open()
+            defer { log.close() }
+            DispatchQueue.concurrentPerform(iterations: 8) { thread in
+                for index in 0..<25 {
+                    do {
+                        try log.append([
+                            .init(.session, thread % 4, "\(thread)/\(index)"),
+                            .init(.crash, thread % 4, "\(thread)/\(index)"),
+                        ])
+                    } catch {
+                        Issue.record(error)
+                    }
+                }
+            }
+            let values = try (0..<4).flatMap { try log.readAll(.crash, $0) }
+            #expect(values.count == 200)
+            for thread in 0..<8 {
+                #expect(
+                    values.filter { $0?.hasPrefix("\(thread)/") == true }
+                        == (0..<25).map { "\(thread)/\($0)" })
+            }
+        }
+
+        @Test("lets a reader come to the end it saw, though writing never ceases")
+        func constantWrites() throws {
+            let cluster = try MockCluster()
+            let log = try cluster.open()
+            defer { log.close() }
+            let isOver = Atomic<Bool>(false)
+            let written = DispatchSemaphore(value: 0)
+            Thread {
+                while !isOver.load(ordering: .relaxed) {
+                    try? log.append([.init(.throttle, 0, "x")])
+                }
+                written.signal()
+            }.start()
+            defer {
+                isOver.store(true, ordering: .relaxed)
+                written.wait()
+            }
+            let place = TopicPartition(.throttle, 0)
+            let target = try eventually("writes") {
+                let end = try log.bounds(of: place).upperBound
+                return end > 20 ? end : nil
+            }
+            let reader = try log.makeReader(from: [place: 0])
+            defer { reader.close() }
+            let batch = LogBatch()
+            _ = try eventually("the end that was seen") { () -> Bool? in
+                _ = try reader.poll(into: batch, waitMilliseconds: 20)
+                return reader.positions[place, default: 0] >= target ? true : nil
+            }
+        }
+
+        @Test("fetches a partition anew that stands still although records wait")
+        func standstill() throws {
+            let cluster = try MockCluster()
+            let lines = Mutex<[String]>([])
+            let log = try cluster.open { settings in
+                settings.stallTimeoutMilliseconds = 1_000
+                settings.log = { line in lines.withLock { $0.append(line.message) } }
+            }
+            defer { log.close() }
+            try log.append([.init(.session, 0, "a")])
+            let place = TopicPartition(.session, 0)
+            let made = try log.makeReader(from: [place: 0])
+            let reader = try #require(made as? KafkaReader)
+            defer { reader.close() }
+            #expect(try reader.readToEnd() == ["a"])
+            cluster.fail(
+                .fetch,
+                Array(repeating: RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, count: 100_000))
+            try log.append([.init(.session, 0, "b")])
+            let batch = LogBatch()
+            _ = try eventually("a new fetch") { () -> Bool? in
+                _ = try reader.poll(into: batch, waitMilliseconds: 50)
+                #expect(batch.isEmpty)
+                return reader.restarts > 0 ? true : nil
+            }
+            #expect(lines.withLock { $0.contains { $0.contains("session[0]: fetching anew") } })
+            cluster.heal(.fetch)
+            #expect(try reader.readToEnd() == ["b"])
+        }
+
+        @Test("reads on after each broker was lost in turn")
+        func brokersLostInTurn() throws {
+            let cluster = try MockCluster(brokers: 3)
+            let log = try cluster.open { $0.stallTimeoutMilliseconds = 2_000 }
+            defer { log.close() }
+            let places = log.places(of: .session)
+            let reader = try log.makeReader(
+                from: Dictionary(uniqueKeysWithValues: places.map { ($0, 0) }))
+            defer { reader.close() }
+            for broker in 1...3 {
+                cluster.setDown(broker, true)
+                for partition in 0..<4 {
+                    cluster.moveLeader(.session, partition, to: broker % 3 + 1)
+                }
+                let values = places.map { "\(broker) \($0)" }
+                _ = try eventually("appends without broker \(broker)") { () -> Bool? in
+                    do {
+                        try log.append(
+                            zip(places, values).map { .init(.session, $0.partition, $1) })
+                        return true
+                    } catch {
+                        return nil
+                    }
+                }
+                let batch = LogBatch()
+                var seen: Set<String> = []
+                _ = try eventually("records without broker \(broker)") { () -> Bool? in
+                    _ = try reader.poll(into: batch, waitMilliseconds: 50)
+                    seen.formUnion(batch.values.compactMap { $0 })
+                    return seen.isSuperset(of: values) ? true : nil
+                }
+                cluster.setDown(broker, false)
+            }
+        }
+
+        @Test("commits in the end, whatever the brokers answer once")
+        func answers() throws {
+            let cluster = try MockCluster()
+            let log = try cluster.open()
+            defer { log.close() }
+            cluster.fail(.initProducer, [RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS])
+            let worker = try log.makeWorker(lane: 0)
+            defer { worker.close() }
+            _ = try worker.nextChange()
+            let answers: [(MockCluster.Request, rd_kafka_resp_err_t)] = [
+                (.addOffsets, RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING),
+                (.addOffsets, RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS),
+                (.commitOffsets, RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING),
+                (.commitOffsets, RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS),
+                (.endTransaction, RD_KAFKA_RESP_ERR_INVALID_PRODUCER_ID_MAPPING),
+                (.endTransaction, RD_KAFKA_RESP_ERR_PRODUCER_FENCED),
+                (.endTransaction, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE),
+                (.endTransaction, RD_KAFKA_RESP_ERR_UNKNOWN_PRODUCER_ID),
+                (.produce, RD_KAFKA_RESP_ERR_OUT_OF_ORDER_SEQUENCE_NUMBER),
+            ]
+            for (index, (request, code)) in answers.enumerated() {
+                cluster.fail(request, [code])
+                let ends = try eventually("a commit after \(code) to \(request)") {
+                    do {
+                        return try worker.commit(
+                            [.init(.epoch, 0, "\(index)")],
+                            positions: [TopicPartition(.session, 0): Int64(index)])
+                    } catch let fault as LogFault where fault.remedy == .retry {
+                        return nil
+                    }
+                }
+                #expect(Array(ends.keys) == [TopicPartition(.epoch, 0)])
+                #expect(try log.readAll(.epoch, 0).last == "\(index)")
+            }
+        }
+
+        @Test("says what is missing when a right is missing")
+        func missingRights() throws {
+            let cluster = try MockCluster()
+            let log = try cluster.open()
+            defer { log.close() }
+            let worker = try log.makeWorker(lane: 0)
+            defer { worker.close() }
+            _ = try worker.nextChange()
+            let answers: [(MockCluster.Request, rd_kafka_resp_err_t)] = [
+                (.commitOffsets, RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED),
+                (.addOffsets, RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED),
+                (.produce, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED),
+            ]
+            for (request, code) in answers {
+                cluster.fail(request, [code])
+                let refused = try fault {
+                    _ = try worker.commit(
+                        [.init(.epoch, 0, "1")], positions: [TopicPartition(.session, 0): 0])
+                }
+                #expect(refused.remedy == .stop)
+                #expect(refused.hint?.hasPrefix("grant this principal") == true)
+            }
+        }
+
+        @Test("leaves lanes without partitions alone")
+        func moreLanesThanPartitions() throws {
+            let cluster = try MockCluster(partitions: 2)
+            let log = try cluster.open()
+            defer { log.close() }
+            let workers = try (0..<5).map { try log.makeWorker(lane: $0) }
+            defer { for worker in workers { worker.close() } }
+            var owned = Array(repeating: [Int](), count: workers.count)
+            _ = try eventually("two owners") { () -> Bool? in
+                for (index, worker) in workers.enumerated() {
+                    switch try worker.pollAssignment(waitMilliseconds: 20) {
+                    case .assigned(let partitions): owned[index] = partitions
+                    case .revoked: owned[index] = []
+                    case nil: break
+                    }
+                }
+                return owned.filter { !$0.isEmpty }.count == 2 ? true : nil
+            }
+            #expect(owned.flatMap { $0 }.sorted() == [0, 1])
+            for (index, worker) in workers.enumerated() where owned[index].isEmpty {
+                #expect(try worker.poll(into: LogBatch(), waitMilliseconds: 0).ended == [])
+            }
+        }
+    }
+}
