@@ -4,7 +4,9 @@ internal import BrakeModel
 extension Fleet {
     private static let aliveMilliseconds: Int64 = 10_000
     private static let uploadMilliseconds: Int64 = 30_000
-    private static let sessionSecondsMean = 70.0
+    private static let sessionSecondsMean = 65.0
+    /// Few people leave before the first sign of life.
+    private static let sessionMillisecondsMin: Int64 = 8_000
     private static let sessionMillisecondsMax: Int64 = 900_000
     private static let backgroundShare = 0.1
     /// How much of the crashes for no special reason an ad SDK has its part in.
@@ -15,7 +17,8 @@ extension Fleet {
         let loop = activeLoop(of: device)
         let isForeground = loop != nil || !random.chance(Self.backgroundShare)
         let length = min(
-            3_000 + Int64(random.waitingTime(mean: Self.sessionSecondsMean * 1_000)),
+            Self.sessionMillisecondsMin
+                + Int64(random.waitingTime(mean: Self.sessionSecondsMean * 1_000)),
             Self.sessionMillisecondsMax)
         sessionNumber += 1
         var session = Session(

@@ -19,8 +19,8 @@ extension Scenario {
         about: "An update of an ad SDK crashes a third of the apps at full-screen ads.",
         troubles: [
             Trouble(
-                .adCrash(share: 0.15, formats: [.interstitial, .appOpen], vendor: "acme-ads"),
-                appsShare: 0.33, from: 90, to: 240)
+                .adCrash(share: 0.2, formats: [.interstitial, .appOpen], vendor: "acme-ads"),
+                appsShare: 0.33, from: 90, to: 210)
         ])
 
     private static let loopingDevice = Scenario(

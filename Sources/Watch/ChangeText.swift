@@ -12,7 +12,7 @@ enum ChangeText {
     }
 
     static func reason(_ document: AppDocument) -> String {
-        let window = worstWindow(document).map { ": " + counts($0) } ?? ""
+        let window = window(document).map { ": " + counts($0) } ?? ""
         return switch document.cause {
         case "rule": "rule \(document.rule ?? "?")\(window)"
         case "recovery": "recovered\(window)"
@@ -38,9 +38,14 @@ enum ChangeText {
         return text
     }
 
-    /// The window that speaks most clearly: the lowest rate, of equal ones the shortest.
-    private static func worstWindow(_ document: AppDocument) -> AppDocument.Window? {
-        document.windows.filter { $0.sessions > 0 }.min { ($0.rate ?? 1) < ($1.rate ?? 1) }
+    /// The window that speaks most clearly for the change: of a recovery the one with the highest
+    /// rate, else the one with the lowest; of equal ones the shortest.
+    private static func window(_ document: AppDocument) -> AppDocument.Window? {
+        let windows = document.windows.filter { $0.sessions > 0 }
+        guard document.cause == "recovery" else {
+            return windows.min { ($0.rate ?? 1) < ($1.rate ?? 1) }
+        }
+        return windows.min { ($0.rate ?? 0) > ($1.rate ?? 0) }
     }
 
     /// Hundredths of a percent.

@@ -33,7 +33,7 @@ import Testing
 
     @Test func `an ad SDK update crashes the apps that have it, on many devices`() throws {
         var playing = Playing(.named("ad-sdk-crash"), apps: 3, rate: 300)
-        let bad = try part(&playing, app: 0, from: 110, to: 240)
+        let bad = try part(&playing, app: 0, from: 110, to: 210)
         #expect(bad.crashShare > 0.03, "\(bad)")
         let app = try #require(playing.recount.apps["puzzle-garden"])
         #expect(app.crashedDevices.count > 20)
@@ -42,7 +42,8 @@ import Testing
             #expect(Part(tally).crashShare < 0.005)
         }
         let after = try part(&playing, app: 0, from: 420, to: 600)
-        #expect(after.crashShare < 0.01, "\(after)")
+        // Those who come back late still report.
+        #expect(after.crashShare < bad.crashShare / 3, "\(after)")
     }
 
     @Test func `one looping device crashes dozens of times a minute, and is one device`() throws {
@@ -58,17 +59,17 @@ import Testing
 
     @Test func `a build that dies at launch shows no life and reports no crash`() throws {
         var playing = Playing(
-            .named("launch-crash"), apps: 3, rate: 200, isRecounted: false)
+            .named("launch-crash"), apps: 2, rate: 100, isRecounted: false)
         let well = try part(&playing, app: 0, from: 120, to: 600)
         let dying = try part(&playing, app: 0, from: 700, to: 1_000)
-        #expect(Double(well.alive) / Double(well.sessions) > 0.9)
+        #expect(Double(well.alive) / Double(well.sessions) > 0.93)
         #expect(Double(dying.alive) / Double(dying.sessions) < 0.45)
         #expect(dying.sessions > 100)
         #expect(dying.crashShare < 0.01)
     }
 
     @Test func `at night traffic falls, and nobody crashes for it`() throws {
-        var playing = Playing(.named("night"), apps: 2, rate: 100, isRecounted: false)
+        var playing = Playing(.named("night"), apps: 2, rate: 50, isRecounted: false)
         let day = try part(&playing, app: 0, from: 300, to: 900)
         let night = try part(&playing, app: 0, from: 1_000, to: 1_600)
         #expect(night.sessions * 20 < day.sessions)
@@ -78,7 +79,7 @@ import Testing
 
     @Test(arguments: ThrottleState.allCases)
     func `devices obey the state of their app, and others go on`(state: ThrottleState) throws {
-        var playing = Playing(.named("ad-sdk-crash"), apps: 2, rate: 300, isRecounted: false)
+        var playing = Playing(.named("ad-sdk-crash"), apps: 2, rate: 150, isRecounted: false)
         playing.fleet.obey(app: 0, state: state, revision: 7)
         let uploads = playing.fleet.advance(to: 300_000)
         var shown: [String: Int] = [:]
@@ -109,7 +110,7 @@ import Testing
         }
         // Without the ads that crash it, the app is well.
         let crashes = playing.fleet.tallies[0].tally.crashes
-        #expect(state >= .throttle ? crashes < 5 : crashes > 15, "\(crashes)")
+        #expect(state >= .throttle ? crashes < 5 : crashes > 10, "\(crashes)")
     }
 
     @Test func `in Caution the same half of the devices goes without`() throws {

@@ -40,6 +40,20 @@ import Testing
             ])
     }
 
+    @Test func `a recovery is told with the counts of the best window`() throws {
+        var watch = FleetWatch()
+        let lines = watch.see(
+            try documents(
+                #"""
+                {"apps":[{"app":"a","state":"Normal","since":0,"cause":"recovery","why":{"windows":[
+                {"window_s":60,"sessions":100,"crashed_sessions":1,"rate":0.99},
+                {"window_s":600,"sessions":900,"crashed_sessions":90,"rate":0.9}]}}]}
+                """#))
+        #expect(lines.count == 1)
+        #expect(
+            lines[0].hasSuffix("recovered: 1 of 100 sessions crashed in 60 s, crash-free 99.00 %"))
+    }
+
     @Test func `what has not changed is not told again, and changes come by time`() throws {
         var watch = FleetWatch()
         #expect(watch.see(try fleet(("a", .caution, 0), ("b", .caution, 0))).count == 2)
