@@ -66,7 +66,7 @@ private final class TroubledReader: LogReader {
 
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {
         try log.check("read")
-        // As a log does that gives a part of what there is: small batches, no word about the end.
+        // As a log does that gives a part of what there is: a record at a time, no word of the end.
         while case .held(let count) = log.mode.read({ $0 }) {
             guard count > 0 else {
                 _ = log.mode.wait(milliseconds: waitMilliseconds) { mode -> Bool? in
@@ -75,7 +75,7 @@ private final class TroubledReader: LogReader {
                 batch.reset()
                 return PollOutcome(ended: [], asOf: 0)
             }
-            let small = LogBatch(bytesMax: 4_096)
+            let small = LogBatch(bytesMax: 1)
             _ = try inner.poll(into: small, waitMilliseconds: waitMilliseconds)
             batch.reset()
             for record in small.records {
