@@ -66,6 +66,11 @@ let package = Package(
         module("Traffic", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
         module("Watch", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
 
+        // A seeded world that the stages are run in: log, time, faults, checkers.
+        module(
+            "Simulation",
+            ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Evaluate", "Runtime"]),
+
         // The executable, where real logs meet stages.
         .executableTarget(
             name: "adbrake",
@@ -100,7 +105,10 @@ let package = Package(
         tests(of: "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         .testTarget(
             name: "EvaluateTests",
-            dependencies: ["BrakeWire", "Evaluate"],
+            dependencies: [
+                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Evaluate", "Runtime",
+                "Simulation",
+            ],
             resources: [.copy("Policies")], swiftSettings: strict),
         tests(of: "HTTPServer", ["Runtime"]),
     ],

@@ -55,7 +55,10 @@ package struct EvaluateMetrics: Sendable {
         let now = group.evaluator.tallies
         events.add(Int(now.events - before.events), partition)
         apps.set(group.evaluator.appCount, partition)
-        clockAge.set(Double(max(0, wall - group.evaluator.clock)) / 1_000, partition)
+        // Before its first record, and while an input is not read to its end, there is no clock.
+        if group.hasClock {
+            clockAge.set(Double(max(0, wall - group.evaluator.clock)) / 1_000, partition)
+        }
         let kinds: [(String, KeyPath<Tallies, Int64>)] = [
             ("repeat", \.repeats), ("expired", \.expired), ("converted_time", \.convertedTimes),
             ("drift", \.shifted), ("future", \.future), ("straggler", \.stragglers),

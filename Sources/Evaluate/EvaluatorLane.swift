@@ -9,73 +9,123 @@ package import Runtime
 /// A member of the group of evaluators. It pulls: it polls only when it can finish a batch, so a
 /// slow log or a slow lane slows reading and nothing else. Its groups' memory is never rewound:
 /// what an epoch publishes stays until the log has it.
+///
+/// `run` is `step` in a loop. A step that throws a fault to be retried has lost nothing: the next
+/// one first does what this one has left undone.
 package final class EvaluatorLane {
-    private static let waitMaxMilliseconds: Int64 = 1_000
+    private static let waitMaxMilliseconds = 1_000
     private static let retryFirstMilliseconds = 50
     private static let retryMaxMilliseconds = 2_000
     /// How long a stop may wait for a log that does not answer.
     private static let stopPatienceMilliseconds: Int64 = 5_000
-    /// An epoch that publishes so much is committed though the lane is behind.
-    private static let changesMax = 10_000
 
     private let log: any EventLog
     private let lane: Int
     private let settings: EvaluateSettings
     private let logger: Logger
     private let metrics: EvaluateMetrics
+    private let clocks: Clocks
     private let decoder = EventDecoder()
     private let batch = LogBatch()
+    private var worker: (any LogWorker)?
     private var groups: [Int: PartitionGroup] = [:]
     private var tallies: [Int: Tallies] = [:]
-    /// By partition, on the monotonic clock.
-    private var committedAt: [Int: Int64] = [:]
-    private var snapshotAt: [Int: Int64] = [:]
+    private var schedule: LaneSchedule
     private var assignmentWaits = true
-    /// Never requested: to pause on while `stop` is.
-    private let pauses = StopSignal()
+    /// Assigned, but not restored yet.
+    private var unrestored: [Int] = []
+    /// Revoked, and forgotten once what is open of them is committed.
+    private var leaving: [Int] = []
+    /// Handed to the log, which has not confirmed it: nothing else happens before it has.
+    private var pending: LaneCommit?
+    /// How many of its last commits it has begun.
+    private var farewells = 0
 
     package init(
         log: any EventLog, lane: Int, settings: EvaluateSettings, logger: Logger,
-        metrics: EvaluateMetrics
+        metrics: EvaluateMetrics, clocks: Clocks = .system
     ) {
         self.log = log
         self.lane = lane
         self.settings = settings
         self.logger = logger
         self.metrics = metrics
+        self.clocks = clocks
+        schedule = LaneSchedule(settings)
     }
 
     /// Works until asked to stop; then commits what is counted, with a snapshot, and leaves.
     package func run(stop: StopSignal) throws(LogFault) {
-        let log = log
-        let lane = lane
-        guard
-            let worker = try retrying(
-                stop, "join",
-                { () throws(LogFault) in
-                    try log.makeWorker(lane: lane)
-                })
-        else { return }
-        defer { worker.close() }
+        defer { close() }
+        var pause = Self.retryFirstMilliseconds
         while !stop.isRequested {
-            if assignmentWaits || groups.isEmpty { try settleAssignment(worker, stop) }
-            if groups.isEmpty { continue }
-            try step(worker, stop)
+            do throws(LogFault) {
+                try step(waitMilliseconds: Self.waitMaxMilliseconds)
+                pause = Self.retryFirstMilliseconds
+            } catch {
+                try note(error)
+                stop.wait(milliseconds: pause)
+                pause = min(2 * pause, Self.retryMaxMilliseconds)
+            }
         }
-        try leave(worker, stop)
+        try leavePatiently()
     }
 
-    private func step(_ worker: any LogWorker, _ stop: StopSignal) throws(LogFault) {
+    /// Does the next piece of work: waits for input no longer than this.
+    package func step(waitMilliseconds: Int) throws(LogFault) {
+        try finishCommit()
+        let worker = try joined()
+        if assignmentWaits || groups.isEmpty && unrestored.isEmpty {
+            try settleAssignment(worker, waitMilliseconds: groups.isEmpty ? waitMilliseconds : 0)
+        }
+        // One at a time: the partitions that are restored already do not wait for all others.
+        if let partition = unrestored.first { try restore(partition, worker) }
+        if groups.isEmpty { return }
+        try read(worker, waitMilliseconds: unrestored.isEmpty ? waitMilliseconds : 0)
+        let groups = orderedGroups
+        // What waits belongs before what is counted already: see `hasStragglers`.
+        if groups.contains(where: { $0.hasStragglers && $0.isOpen }) {
+            try commit(groups.filter(\.isOpen), worker)
+        }
+        for group in groups {
+            group.count()
+            group.followWallClock(idleLag: settings.idleLagMilliseconds)
+        }
+        let due = schedule.groupsToCommit(groups, now: clocks.monotonicMilliseconds())
+        try commit(due, worker)
+    }
+
+    /// Commits what is counted, with a snapshot; to be called again after a fault to be retried.
+    package func leave() throws(LogFault) {
+        try finishCommit()
+        guard let worker else { return }
+        // An epoch can point to earlier snapshots only, so one more follows.
+        while farewells < 2 {
+            farewells += 1
+            let all = orderedGroups
+            try commit(
+                all, worker,
+                snapshots: farewells > 1 ? [] : all.filter { $0.evaluator.appCount > 0 })
+        }
+    }
+
+    /// Leaves the group; nothing else is called after this.
+    package func close() {
+        worker?.close()
+        worker = nil
+    }
+
+    /// In order of partition, so that nothing depends on the order of a table.
+    private var orderedGroups: [PartitionGroup] {
+        groups.values.sorted { $0.partition < $1.partition }
+    }
+
+    private func read(_ worker: any LogWorker, waitMilliseconds: Int) throws(LogFault) {
         worker.held = Set(groups.values.flatMap(\.fullInputs))
-        let batch = batch
-        let wait = waitMilliseconds()
-        guard
-            let outcome = try retrying(
-                stop, "read",
-                { () throws(LogFault) in
-                    try worker.poll(into: batch, waitMilliseconds: wait)
-                })
-        else { return }
+        let wait = schedule.waitMilliseconds(
+            orderedGroups, atMost: waitMilliseconds, now: clocks.monotonicMilliseconds(),
+            wall: clocks.wallMilliseconds())
+        let outcome = try worker.poll(into: batch, waitMilliseconds: wait)
         assignmentWaits = outcome.assignmentWaits
         for index in batch.records.indices {
             let record = batch.records[index]
@@ -84,194 +134,122 @@ package final class EvaluatorLane {
         }
         batch.reset()
         for group in groups.values { group.note(outcome) }
-        if groups.values.contains(where: { $0.hasStragglers && $0.isOpen }) {
-            try commit(groups.values.filter(\.isOpen), worker, stop)
-        }
-        for group in groups.values {
-            group.count()
-            group.followWallClock(idleLag: settings.idleLagMilliseconds)
-        }
-        let due = groupsToCommit(isLive: outcome.ended.count == groups.count * Topic.inputs.count)
-        if !due.isEmpty { try commit(due, worker, stop) }
     }
 
     // MARK: Assignment
 
+    private func joined() throws(LogFault) -> any LogWorker {
+        if let worker { return worker }
+        let worker = try log.makeWorker(lane: lane)
+        self.worker = worker
+        return worker
+    }
+
     private func settleAssignment(
-        _ worker: any LogWorker, _ stop: StopSignal
+        _ worker: any LogWorker, waitMilliseconds: Int
     ) throws(LogFault) {
-        let wait = groups.isEmpty ? Self.waitMaxMilliseconds : 0
-        guard
-            let change = try retrying(
-                stop, "join",
-                { () throws(LogFault) in
-                    try worker.pollAssignment(waitMilliseconds: Int(wait))
-                })
-        else { return }
-        switch change {
+        switch try worker.pollAssignment(waitMilliseconds: waitMilliseconds) {
         case .assigned(let partitions):
-            for partition in partitions.sorted() { try take(partition, worker, stop) }
-            logger.info(
-                "partitions assigned",
-                ["lane": LogValue(lane), "partitions": .text(Self.list(partitions))])
+            unrestored = (unrestored + partitions).sorted()
+            log("partitions assigned", partitions)
         case .revoked(let partitions):
-            let leaving = partitions.compactMap { groups[$0] }
-            try commit(leaving.filter(\.isOpen), worker, stop)
-            for partition in partitions { groups[partition] = nil }
-            logger.info(
-                "partitions revoked",
-                ["lane": LogValue(lane), "partitions": .text(Self.list(partitions))])
+            leaving = partitions
+            let open = partitions.compactMap { groups[$0] }.filter(\.isOpen)
+            log("partitions revoked", partitions)
+            try commit(open, worker)
+            forgetLeaving()
         case nil: assignmentWaits = false
         }
     }
 
-    private func take(
-        _ partition: Int, _ worker: any LogWorker, _ stop: StopSignal
-    ) throws(LogFault) {
+    private func restore(_ partition: Int, _ worker: any LogWorker) throws(LogFault) {
         let restore = Restore(
             log: log, partition: partition, policies: settings.policies, limits: settings.limits,
             logger: logger)
-        let group = try retrying(
-            stop, "restore",
-            { () throws(LogFault) in
-                let committed = try worker.committedPositions(partition: partition)
-                let group = try restore.run(committed: committed)
-                try worker.start(partition: partition, at: group.positions)
-                return group
-            })
-        guard let group else { return }
+        let group = try restore.run(
+            committed: try worker.committedPositions(partition: partition))
+        try worker.start(partition: partition, at: group.positions)
+        unrestored.removeFirst()
         groups[partition] = group
         tallies[partition] = group.evaluator.tallies
-        let now = SystemClock.monotonicMilliseconds()
-        committedAt[partition] = now
-        // Spread over the interval, so that not all snapshots fall into one commit.
-        let share = Int64(partition % log.partitions) * settings.snapshotMilliseconds
-        snapshotAt[partition] = now - share / Int64(log.partitions)
+        schedule.add(group, partitions: log.partitions, now: clocks.monotonicMilliseconds())
     }
 
-    private func leave(_ worker: any LogWorker, _ stop: StopSignal) throws(LogFault) {
-        let all = groups.values.sorted { $0.partition < $1.partition }
-        guard !all.isEmpty else { return }
-        try commit(all, worker, stop, withSnapshots: all.filter { $0.evaluator.appCount > 0 })
-        // An epoch can point to earlier snapshots only, so one more follows.
-        try commit(all, worker, stop)
+    private func forgetLeaving() {
+        for partition in leaving {
+            groups[partition] = nil
+            tallies[partition] = nil
+            schedule.remove(partition)
+        }
+        unrestored.removeAll { leaving.contains($0) }
+        leaving.removeAll()
     }
 
-    private static func list(_ partitions: [Int]) -> String {
-        partitions.sorted().map(String.init).joined(separator: ",")
+    private func log(_ message: StaticString, _ partitions: [Int]) {
+        let list = partitions.sorted().map(String.init).joined(separator: ",")
+        logger.info(message, ["lane": LogValue(lane), "partitions": .text(list)])
     }
 
     // MARK: Epochs
 
-    private func groupsToCommit(isLive: Bool) -> [PartitionGroup] {
-        let now = SystemClock.monotonicMilliseconds()
-        let tick = settings.policies[0].tickMilliseconds
-        let isDue = groups.values.contains { group in
-            let age = now - (committedAt[group.partition] ?? 0)
-            if group.isOpen {
-                return age >= settings.epochMilliseconds
-                    || group.decisions.changes.count >= Self.changesMax
-                    || isLive && (!group.decisions.isEmpty || group.hasPassedTick(of: tick))
-            }
-            return age >= settings.heartbeatMilliseconds
-        }
-        guard isDue else { return [] }
-        return groups.values.filter { group in
-            group.isOpen
-                || now - (committedAt[group.partition] ?? 0) >= settings.heartbeatMilliseconds / 2
-        }
+    private func commit(_ due: [PartitionGroup], _ worker: any LogWorker) throws(LogFault) {
+        let next = schedule.groupToSnapshot(due, now: clocks.monotonicMilliseconds())
+        try commit(due, worker, snapshots: next.map { [$0] } ?? [])
     }
 
     private func commit(
-        _ due: [PartitionGroup], _ worker: any LogWorker, _ stop: StopSignal
-    ) throws(LogFault) {
-        let now = SystemClock.monotonicMilliseconds()
-        let next = due.first { group in
-            now - (snapshotAt[group.partition] ?? now) >= settings.snapshotMilliseconds
-                && group.evaluator.tallies.events > tallies[group.partition]?.events ?? 0
-        }
-        try commit(due, worker, stop, withSnapshots: next.map { [$0] } ?? [])
-    }
-
-    private func commit(
-        _ due: [PartitionGroup], _ worker: any LogWorker, _ stop: StopSignal,
-        withSnapshots: [PartitionGroup]
+        _ due: [PartitionGroup], _ worker: any LogWorker, snapshots: [PartitionGroup]
     ) throws(LogFault) {
         guard !due.isEmpty else { return }
-        let due = due.sorted { $0.partition < $1.partition }
-        let commits = due.map { group in
-            EpochCommit(
-                of: group, generation: worker.generation, policies: settings.policies,
-                withSnapshot: withSnapshots.contains { $0 === group })
-        }
-        let outputs = commits.flatMap(\.outputs)
-        var positions: [TopicPartition: Int64] = [:]
-        for group in due { positions.merge(group.positions) { $1 } }
-        let begun = SystemClock.monotonicNanoseconds()
-        let places = positions
-        let ends = try retrying(
-            stop, "commit", isPatient: true,
-            { () throws(LogFault) in
-                try worker.commit(outputs, positions: places)
-            })
-        guard let ends else {
-            throw LogFault(
-                "commit", at: log.place, reason: "the log did not answer while stopping",
-                hint: "nothing is lost: the epoch will be counted again", remedy: .stop)
-        }
-        metrics.committed(seconds: Double(SystemClock.monotonicNanoseconds() - begun) / 1e9)
-        let now = SystemClock.monotonicMilliseconds()
-        let wall = SystemClock.wallMilliseconds()
-        for (group, epoch) in zip(due, commits) {
+        pending = LaneCommit(
+            of: due, generation: worker.generation, settings: settings, snapshots: snapshots)
+        try finishCommit()
+    }
+
+    /// Hands the pending commit to the log, if there is one, until the log has it.
+    private func finishCommit() throws(LogFault) {
+        guard let commit = pending, let worker else { return }
+        let begun = clocks.monotonicNanoseconds()
+        let ends = try worker.commit(commit.outputs, positions: commit.positions)
+        metrics.committed(seconds: Double(clocks.monotonicNanoseconds() - begun) / 1e9)
+        pending = nil
+        let now = clocks.monotonicMilliseconds()
+        let wall = clocks.wallMilliseconds()
+        for group in commit.groups {
             metrics.note(group, since: tallies[group.partition] ?? Tallies(), wall: wall)
             tallies[group.partition] = group.evaluator.tallies
-            epoch.close(group, ends: ends)
-            committedAt[group.partition] = now
+            schedule.noteCommit(of: group, withSnapshot: commit.hasSnapshot(of: group), now: now)
         }
-        for group in withSnapshots { snapshotAt[group.partition] = now }
+        commit.close(ends: ends)
+        forgetLeaving()
     }
 
-    // MARK: Waiting
+    // MARK: Faults
 
-    /// Until the next tick with something to decide, or the next commit, is due.
-    private func waitMilliseconds() -> Int {
-        let now = SystemClock.monotonicMilliseconds()
-        let wall = SystemClock.wallMilliseconds()
-        var wait = Self.waitMaxMilliseconds
-        for group in groups.values {
-            let patience =
-                group.isOpen ? settings.epochMilliseconds : settings.heartbeatMilliseconds
-            wait = min(wait, (committedAt[group.partition] ?? now) + patience - now)
-            if let tick = group.evaluator.nextTick {
-                wait = min(wait, tick + settings.idleLagMilliseconds - wall)
-            }
-        }
-        return Int(max(0, wait))
+    /// Tells of a fault after which the same is tried again; throws any other.
+    private func note(_ fault: LogFault) throws(LogFault) {
+        guard fault.remedy == .retry else { throw fault }
+        metrics.fault(fault.operation)
+        logger.warning("the log failed, trying again", ["fault": LogValue(fault)])
     }
 
-    /// Repeats a call while the log may come back; nil when asked to stop meanwhile. A patient call
-    /// is given some more time after that.
-    private func retrying<Value>(
-        _ stop: StopSignal, _ operation: String, isPatient: Bool = false,
-        _ body: () throws(LogFault) -> Value
-    ) throws(LogFault) -> Value? {
+    private func leavePatiently() throws(LogFault) {
+        let begun = clocks.monotonicMilliseconds()
+        // Never requested: to pause on, while the lane itself has been asked to stop.
+        let pauses = StopSignal()
         var pause = Self.retryFirstMilliseconds
-        var stoppedAt: Int64?
         while true {
             do throws(LogFault) {
-                return try body()
+                return try leave()
             } catch {
-                guard error.remedy == .retry else { throw error }
-                metrics.fault(operation)
-                logger.warning("the log failed, trying again", ["fault": LogValue(error)])
+                try note(error)
             }
-            if stop.wait(milliseconds: pause) {
-                pauses.wait(milliseconds: pause)
-                let now = SystemClock.monotonicMilliseconds()
-                let since = stoppedAt ?? now
-                stoppedAt = since
-                guard isPatient, now - since < Self.stopPatienceMilliseconds else { return nil }
+            guard clocks.monotonicMilliseconds() - begun < Self.stopPatienceMilliseconds else {
+                throw LogFault(
+                    "commit", at: log.place, reason: "the log did not answer while stopping",
+                    hint: "nothing is lost: the epoch will be counted again", remedy: .stop)
             }
+            pauses.wait(milliseconds: pause)
             pause = min(2 * pause, Self.retryMaxMilliseconds)
         }
     }

@@ -6,13 +6,16 @@ import Runtime
 /// Reads partitions forward. One thread owns it; `close` ends it.
 final class LogScan {
     private static let pollMilliseconds = 200
+    private static let batchBytes = 1 << 20
     /// So long without a record or an end means that the log does not answer.
     private static let stallMilliseconds: Int64 = 30_000
 
     private let reader: any LogReader
-    private let batch = LogBatch()
+    private let batch = LogBatch(bytesMax: LogScan.batchBytes)
     private let places: Set<TopicPartition>
     private let place: String
+    /// Whether the last read has shown that nothing follows.
+    private var isAtEnd = false
 
     init(_ log: any EventLog, from positions: [TopicPartition: Int64]) throws(LogFault) {
         reader = try log.makeReader(from: positions)
@@ -25,13 +28,18 @@ final class LogScan {
 
     /// Hands over the next records; false when all partitions have been read to their ends.
     func next(_ body: (LogRecord) -> Void) throws(LogFault) -> Bool {
+        if isAtEnd { return false }
         let begun = SystemClock.monotonicMilliseconds()
+        // What is there is asked for first: at the end, waiting for more would be in vain.
+        var wait = 0
         while true {
             let before = reader.positions
-            let outcome = try reader.poll(into: batch, waitMilliseconds: Self.pollMilliseconds)
+            let outcome = try reader.poll(into: batch, waitMilliseconds: wait)
             for index in batch.records.indices { body(batch.records[index]) }
+            isAtEnd = outcome.ended.isSuperset(of: places)
             if !batch.records.isEmpty || reader.positions != before { return true }
-            if outcome.ended.isSuperset(of: places) { return false }
+            if isAtEnd { return false }
+            wait = Self.pollMilliseconds
             guard SystemClock.monotonicMilliseconds() - begun < Self.stallMilliseconds else {
                 throw LogFault(
                     "read", at: place, reason: "neither a record nor the end came for 30 s",

@@ -56,8 +56,12 @@ final class PartitionGroup {
         waitingLetters = positions.map { _ in [] }
     }
 
+    /// Whether the clock has begun to move.
+    var hasClock: Bool { evaluator.clock > .min }
     /// Whether anything would be lost without a commit.
     var isOpen: Bool { recordsCounted > 0 || !decisions.isEmpty || !letters.isEmpty }
+    /// Whether the last poll has read all inputs to their ends.
+    var isAtEnd: Bool { ended.allSatisfy { $0 } }
     /// Whether the clock has passed a tick since the last commit.
     func hasPassedTick(of milliseconds: Int64) -> Bool {
         evaluator.clock / milliseconds > committedClock / milliseconds
@@ -142,7 +146,7 @@ final class PartitionGroup {
 
     /// Lets the clock follow the wall clock at a distance, if nothing waits in any input.
     func followWallClock(idleLag: Int64) {
-        guard ended.allSatisfy({ $0 }), queues.allSatisfy({ $0.isEmpty }) else { return }
+        guard isAtEnd, queues.allSatisfy({ $0.isEmpty }) else { return }
         evaluator.advance(to: asOf - idleLag, into: &decisions)
     }
 

@@ -101,6 +101,29 @@ struct MemoryLogState: Sendable {
         return range.upperBound
     }
 
+    mutating func deleteRecords(of place: TopicPartition, before offset: Int64) {
+        guard let index = stored[place]?.index(at: offset) else { return }
+        stored[place]?.records.removeFirst(index)
+        stored[place]?.low = offset
+    }
+
+    mutating func damage(
+        _ place: TopicPartition, at offset: Int64, _ body: ([UInt8]) -> [UInt8]?
+    ) {
+        guard let partition = stored[place] else { return }
+        let index = partition.index(at: offset)
+        guard index < partition.records.count, partition.records[index].offset == offset else {
+            return
+        }
+        let record = partition.records[index]
+        if let value = body(record.value ?? []) {
+            stored[place]?.records[index] = Stored(
+                offset: record.offset, append: record.append, key: record.key, value: value)
+        } else {
+            stored[place]?.records.remove(at: index)
+        }
+    }
+
     mutating func maintain(now: Int64) {
         let now = time(now)
         for place in stored.keys {
