@@ -15,7 +15,7 @@ enum ChangeText {
         let window = window(document).map { ": " + counts($0) } ?? ""
         return switch document.cause {
         case "rule": "rule \(document.rule ?? "?")\(window)"
-        case "recovery": "recovered\(window)"
+        case "recovery": "healthy\(window)"
         case "launch_failure": "sessions start but show no sign of life\(window)"
         case "override": "by a person's order"
         case "initial": "seen for the first time"

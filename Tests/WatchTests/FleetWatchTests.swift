@@ -51,7 +51,7 @@ import Testing
                 """#))
         #expect(lines.count == 1)
         #expect(
-            lines[0].hasSuffix("recovered: 1 of 100 sessions crashed in 60 s, crash-free 99.00 %"))
+            lines[0].hasSuffix("healthy: 1 of 100 sessions crashed in 60 s, crash-free 99.00 %"))
     }
 
     @Test func `what has not changed is not told again, and changes come by time`() throws {
