@@ -52,6 +52,9 @@ package final class SQLiteLog: EventLog {
     let shared: Monitor<SharedState>
     private let writer: LogWriter
     private let lookup: Monitor<ReadSession>
+    /// Held while a lane joins or a generation is made: two lanes that join at the same moment
+    /// would each take the other for one of a process that is to be fenced.
+    private let settling = Monitor(())
 
     /// Opens the log in a file, which is made when it is not there. The number of partitions is
     /// fixed then; nil takes what the file has, or the usual number.
@@ -103,15 +106,13 @@ package final class SQLiteLog: EventLog {
 
     package func makeWorker(lane: Int) throws(LogFault) -> any LogWorker {
         let session = try ReadSession(path: path, layout)
-        let member = shared.change { $0.group.join(lane: lane) }
         do throws(LogFault) {
-            try settle(newcomer: member)
+            let member = try settling.withLock { _ throws(LogFault) in try join(lane: lane) }
+            return SQLiteWorker(self, session, member)
         } catch {
-            shared.change { $0.group.remove(member) }
             session.close()
             throw error
         }
-        return SQLiteWorker(self, session, member)
     }
 
     package func maintain() throws(LogFault) -> Bool {
@@ -128,8 +129,23 @@ package final class SQLiteLog: EventLog {
         writer.close()
     }
 
-    /// Makes a new generation, as a newcomer of a set of workers or for an assignment within it.
-    func settle(newcomer: WorkerGroup.MemberID?) throws(LogFault) {
+    private func join(lane: Int) throws(LogFault) -> WorkerGroup.MemberID {
+        let member = shared.change { $0.group.join(lane: lane) }
+        do throws(LogFault) {
+            try makeGeneration(newcomer: member)
+        } catch {
+            shared.change { $0.group.remove(member) }
+            throw error
+        }
+        return member
+    }
+
+    /// Makes a new generation, for what a member of this process has left.
+    func settle() throws(LogFault) {
+        try settling.withLock { _ throws(LogFault) in try makeGeneration(newcomer: nil) }
+    }
+
+    private func makeGeneration(newcomer: WorkerGroup.MemberID?) throws(LogFault) {
         let owner = shared.withLock { $0.owner }
         let work = WriteWork.takeOver(owner: owner, isNewcomer: newcomer != nil)
         guard case .assigned(let generation, let newOwner) = try writer.perform(work) else {

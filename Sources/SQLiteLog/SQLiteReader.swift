@@ -111,7 +111,7 @@ final class SQLiteWorker: LogWorker {
             guard isMember else { throw log.fenced("join") }
             if isSettled { return change }
             // What somebody has left is given out under a new generation only.
-            try log.settle(newcomer: nil)
+            try log.settle()
         }
     }
 }

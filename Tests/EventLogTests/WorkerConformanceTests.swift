@@ -34,6 +34,27 @@ struct WorkerConformanceTests {
         }
     }
 
+    /// As the lanes of a process do when it starts: each on a thread of its own.
+    @Test("may join at the same moment, and none is fenced", arguments: LogKind.all)
+    func joinTogether(kind: LogKind) throws {
+        for _ in 0..<10 {
+            try kind.withLog { log in
+                let lanes = 3
+                let (results, begin) = (Monitor<[String]>([]), Monitor(0))
+                for lane in 0..<lanes {
+                    Thread {
+                        begin.change { $0 += 1 }
+                        _ = begin.wait(milliseconds: 10_000) { $0 == lanes ? true : nil }
+                        let result = Result { try joinAndCommit(log, lane: lane) }
+                        results.change { $0.append("\(result)") }
+                    }.start()
+                }
+                let ended = results.wait(milliseconds: 30_000) { $0.count == lanes ? $0 : nil }
+                #expect(ended == Array(repeating: "success()", count: lanes))
+            }
+        }
+    }
+
     @Test("go on from where the last one committed", arguments: LogKind.all)
     func goOn(kind: LogKind) throws {
         try kind.withLog { log in
@@ -195,4 +216,18 @@ struct WorkerConformanceTests {
             #expect(try log.readAll(.epoch, 0).map(\.value) == (0..<50).map(String.init))
         }
     }
+}
+
+/// Joins, waits until the group has settled, and commits what belongs to the lane by then.
+private func joinAndCommit(_ log: any EventLog, lane: Int) throws {
+    let worker = try log.makeWorker(lane: lane)
+    defer { worker.close() }
+    var owned: Set<Int> = []
+    while let change = try worker.pollAssignment(waitMilliseconds: 300) {
+        switch change {
+        case .assigned(let partitions): owned.formUnion(partitions)
+        case .revoked(let partitions): owned.subtract(partitions)
+        }
+    }
+    _ = try worker.commit(owned.sorted().map { .init(.epoch, $0, "\(lane)") }, positions: [:])
 }
