@@ -97,9 +97,7 @@ let package = Package(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],
             path: "Tests/LogTortureChild", swiftSettings: strict),
         tests(of: "KafkaLog", ["EventLog", "CRdKafka"]),
-        tests(of: "Traffic", [
-            "BrakeModel", "BrakeWire", "Evaluate", "HTTPServer", "Runtime",
-        ]),
+        tests(of: "Traffic", ["BrakeModel", "BrakeWire", "Evaluate", "HTTPServer", "Runtime"]),
         tests(of: "Watch", ["BrakeModel", "BrakeWire"]),
         tests(of: "HTTPClient", ["Runtime"]),
         tests(of: "Runtime"),
