@@ -25,6 +25,12 @@ enum Metric: Int, CaseIterable {
     case repeatedCrashes
 
     static let count = 12
+
+    /// Those that decisions are made of; the others are only reported.
+    static let decisive: [Metric] = [
+        .sessions, .alive, .crashes, .crashedSessions, .crashingSessions, .orphanSessions,
+        .repeatedStarts, .repeatedCrashes,
+    ]
 }
 
 /// An app. Counts are rows in the pool; what is rare lives in tables beside it.
@@ -37,8 +43,8 @@ struct AppSlot: BitwiseCopyable {
     var due = AppSlot.notDue
     var rows = InlineArray<12, RowReference>(repeating: .none)
     var nameOffset: UInt32 = 0
-    /// The newest second of its windows.
-    var headSecond: UInt32 = 0
+    /// The second of the clock at its last event.
+    var lastSecond: UInt32 = 0
     var revision: UInt32 = 0
     /// The place of its crashed devices.
     var devices = AppSlot.noDevices

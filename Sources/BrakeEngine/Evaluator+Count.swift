@@ -14,7 +14,7 @@ extension Evaluator {
 
     @inline(__always)
     mutating func count(_ event: Event, in slot: UInt32) {
-        slide(slot, to: headSecond(at: clock))
+        apps.slots[slot].lastSecond = headSecond(at: clock)
         let time = EventTime(at: event.at, sent: event.sent, append: event.append)
         note(event, time)
         let second = Panes.second(ofMilliseconds: time.time)
@@ -23,7 +23,7 @@ extension Evaluator {
         case .start: countStart(event, at: second, in: slot)
         case .alive:
             add(.alive, at: second, in: slot)
-            if traits[Int(apps.slots[slot].policy)].watchesAlive { touchIfWatched(slot) }
+            if plans[Int(apps.slots[slot].policy)].watchesAlive { touchIfWatched(slot) }
         case .crash: countCrash(event, at: time, in: slot)
         case .softError: add(.softErrors, at: second, in: slot)
         case .signal:
@@ -126,28 +126,12 @@ extension Evaluator {
     /// Adds one to a metric in every window that reaches this second.
     @inline(__always)
     private mutating func add(_ metric: Metric, at second: Int64, in slot: UInt32) {
-        let head = apps.slots[slot].headSecond
+        let head = apps.slots[slot].lastSecond
         guard let second = UInt32(exactly: second),
             head / 60 &- second / 60 < UInt32(Panes.perWindow)
         else { return }
         if !rows.add(to: &apps.slots[slot].rows[metric.rawValue], at: second, head: head) {
             tallied.saturated += 1
-        }
-    }
-
-    /// Moves an app's windows to a second.
-    @inline(__always)
-    mutating func slide(_ slot: UInt32, to second: UInt32) {
-        let head = apps.slots[slot].headSecond
-        guard second > head else { return }
-        for metric in 0..<Metric.count where !apps.slots[slot].rows[metric].isNone {
-            rows.slide(&apps.slots[slot].rows[metric], from: head, to: second)
-        }
-        apps.slots[slot].headSecond = second
-        if apps.slots[slot].devices != AppSlot.noDevices, apps.slots[slot][.crashes].isNone {
-            devices[Int(apps.slots[slot].devices)] = CrashedDevices()
-            freeDevices.append(apps.slots[slot].devices)
-            apps.slots[slot].devices = AppSlot.noDevices
         }
     }
 
@@ -158,7 +142,7 @@ extension Evaluator {
         apps.slots[slot].isTouched = true
         let policy = Int(apps.slots[slot].policy)
         if touched[policy].isEmpty {
-            touchTicks[policy] = policies[policy].tick(after: clock)
+            touchTicks[policy] = plans[policy].policy.tick(after: clock)
             nextDecision = min(nextDecision, touchTicks[policy])
         }
         touched[policy].append(slot)
@@ -170,10 +154,10 @@ extension Evaluator {
     private mutating func touchIfWatched(_ slot: UInt32) {
         let app = apps.slots[slot]
         guard !app.isTouched else { return }
-        let traits = traits[Int(app.policy)]
-        if app.brake.state == .normal, app.isClean, !app.brake.isSilent, !traits.emptyIsUnhealthy,
+        let plan = plans[Int(app.policy)]
+        if app.brake.state == .normal, app.isClean, !app.brake.isSilent, !plan.emptyIsUnhealthy,
             rows.sum(app[.sessions], window: 2) + rows.sum(app[.repeatedStarts], window: 2)
-                < traits.watchedSessions
+                < plan.watchedSessions
         {
             return
         }

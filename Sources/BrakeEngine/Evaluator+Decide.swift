@@ -7,7 +7,7 @@ extension Evaluator {
     mutating func decide(at tick: Int64, into decisions: inout Decisions) {
         let firstChange = decisions.changes.count
         let firstNotice = decisions.notices.count
-        for policy in 0..<policies.count where touchTicks[policy] == tick {
+        for policy in 0..<plans.count where touchTicks[policy] == tick {
             var list: ContiguousArray<UInt32> = []
             swap(&list, &touched[policy])
             touchTicks[policy] = .max
@@ -40,13 +40,19 @@ extension Evaluator {
         tallied.looks += 1
         apps.slots[slot].isTouched = false
         if apps.slots[slot].due <= tick { apps.slots[slot].due = AppSlot.notDue }
-        slide(slot, to: headSecond(at: tick - 1))
-        let place = Int(apps.slots[slot].policy)
-        let judgement = Judgement(policy: policies[place], windows: rateCounts(of: slot))
-        let verdict = judgement.verdict(in: stateToJudge(slot)) { deviceCount(of: slot, $0) }
+        let head = headSecond(at: tick - 1)
+        // After an hour and more without an event nothing is left: give all rows back.
+        let isOver = Int64(head) - Int64(apps.slots[slot].lastSecond) > Panes.hourSeconds
+        slide(slot, isOver ? Metric.allCases : Metric.decisive, to: head)
+        let plan = plans[Int(apps.slots[slot].policy)]
+        let judgement = Judgement(plan: plan, windows: rateCounts(of: slot, plan.policy.counting))
+        let verdict = judgement.verdict(in: stateToJudge(slot)) {
+            deviceCount(of: slot, $0, head: head)
+        }
         let transition = apps.slots[slot].brake.decide(
-            at: tick, verdict: verdict, policy: policies[place])
+            at: tick, verdict: verdict, policy: plan.policy)
         if let cause = transition.cause {
+            slide(slot, Metric.allCases, to: head)
             publish(slot, tick: tick, cause, verdict, judgement, into: &decisions)
         }
         report(transition, of: slot, tick: tick, verdict, into: &decisions)
@@ -58,7 +64,7 @@ extension Evaluator {
     /// The state whose recovery counts: a new app's is its initial one.
     private func stateToJudge(_ slot: UInt32) -> ThrottleState {
         let brake = apps.slots[slot].brake
-        return brake.isKnown ? brake.state : policies[Int(apps.slots[slot].policy)].initial
+        return brake.isKnown ? brake.state : plans[Int(apps.slots[slot].policy)].policy.initial
     }
 
     private mutating func publish(
@@ -70,12 +76,13 @@ extension Evaluator {
         let app = apps.slots[slot]
         let why = Why(
             clock: tick,
-            rule: cause == .rule ? verdict.rule.map { judgement.policy.rules[$0].name } : nil,
-            windows: WindowShape.allCases.map { windowCounts(of: slot, $0, judgement) })
+            rule: cause == .rule ? verdict.rule.map { judgement.plan.policy.rules[$0].name } : nil,
+            windows: WindowShape.allCases.map { windowCounts(of: slot, $0, tick: tick, judgement) })
         decisions.changes.append(
             ThrottleChange(
                 app: apps.name(of: slot), state: app.brake.state, since: tick,
-                revision: Int64(app.revision), policy: judgement.policy.name, cause: cause, why: why
+                revision: Int64(app.revision), policy: judgement.plan.policy.name, cause: cause,
+                why: why
             ))
     }
 
@@ -105,12 +112,26 @@ extension Evaluator {
         }
     }
 
+    /// Moves the windows of some metrics to a second, and gives back what they no longer hold.
+    private mutating func slide(_ slot: UInt32, _ metrics: [Metric], to head: UInt32) {
+        for metric in metrics where !apps.slots[slot][metric].isNone {
+            rows.slide(&apps.slots[slot].rows[metric.rawValue], to: head)
+        }
+        if apps.slots[slot].devices != AppSlot.noDevices, apps.slots[slot][.crashes].isNone {
+            devices[Int(apps.slots[slot].devices)] = CrashedDevices()
+            freeDevices.append(apps.slots[slot].devices)
+            apps.slots[slot].devices = AppSlot.noDevices
+        }
+    }
+
     // MARK: Counts
 
-    func rateCounts(of slot: UInt32) -> InlineArray<3, RateCounts> {
+    private func rateCounts(
+        of slot: UInt32, _ counting: Policy.Counting
+    ) -> InlineArray<3, RateCounts> {
         let app = apps.slots[slot]
         var windows = InlineArray<3, RateCounts>(repeating: RateCounts())
-        let isEvents = policies[Int(app.policy)].counting != .sessions
+        let isEvents = counting != .sessions
         for window in 0..<Panes.windows {
             var counts = RateCounts()
             counts.sessions = rows.sum(app[.sessions], window: window)
@@ -133,14 +154,14 @@ extension Evaluator {
         return windows
     }
 
-    private func deviceCount(of slot: UInt32, _ window: WindowShape) -> Int {
+    private func deviceCount(of slot: UInt32, _ window: WindowShape, head: UInt32) -> Int {
         let app = apps.slots[slot]
         guard app.devices != AppSlot.noDevices else { return 0 }
-        return devices[Int(app.devices)].count(window: window.rawValue, head: app.headSecond)
+        return devices[Int(app.devices)].count(window: window.rawValue, head: head)
     }
 
     private func windowCounts(
-        of slot: UInt32, _ shape: WindowShape, _ judgement: Judgement
+        of slot: UInt32, _ shape: WindowShape, tick: Int64, _ judgement: Judgement
     ) -> WindowCounts {
         let app = apps.slots[slot]
         let window = shape.rawValue
@@ -150,7 +171,8 @@ extension Evaluator {
         counts.crashes = rated.crashes
         counts.crashedSessions = rows.sum(app[.crashedSessions], window: window)
         counts.crashingSessions = rows.sum(app[.crashingSessions], window: window)
-        counts.crashedDevices = deviceCount(of: slot, shape)
+        counts.crashedDevices = deviceCount(
+            of: slot, shape, head: headSecond(at: tick - 1))
         counts.softErrors = rows.sum(app[.softErrors], window: window)
         counts.alive = rated.alive
         counts.impressions = rows.sum(app[.impressions], window: window)
@@ -161,9 +183,9 @@ extension Evaluator {
             counts.low = 1 - interval.high
             counts.high = 1 - interval.low
         }
-        let sufficient = traits[Int(app.policy)].sufficientSessions[window]
+        let sufficient = judgement.plan.sufficientSessions[window]
         counts.sample =
-            judgement.policy.counting == .sessions && rated.bad > rated.sessions
+            judgement.plan.policy.counting == .sessions && rated.bad > rated.sessions
             ? .anomalous : rated.sessions >= sufficient ? .sufficient : .insufficient
         return counts
     }
@@ -175,8 +197,8 @@ extension Evaluator {
         at slot: UInt32, tick: Int64, _ judgement: Judgement, hasChanged: Bool
     ) -> Int64 {
         let app = apps.slots[slot]
-        let policy = judgement.policy
-        let traits = traits[Int(app.policy)]
+        let plan = judgement.plan
+        let policy = plan.policy
         let brake = app.brake
         if hasChanged, brake.state > .normal { return policy.tick(after: tick) }
         var next = app.rows.indices.contains { !app.rows[$0].isNone } ? releaseTick(slot) : .max
@@ -187,10 +209,10 @@ extension Evaluator {
                 hasBad(app, window: window)
                 || brake.state > .normal && sessions > 0
                     && policy.level(of: brake.state).recover?.window == shape
-                || traits.emptyIsUnhealthy && sessions > 0
+                || plan.emptyIsUnhealthy && sessions > 0
             if matters { next = min(next, boundary(of: shape, after: tick, policy)) }
         }
-        if judgement.windows[2].sessions >= traits.watchedSessions {
+        if judgement.windows[2].sessions >= plan.watchedSessions {
             next = min(next, boundary(of: .tenMinutes, after: tick, policy))
         }
         if brake.calmSince != BrakeState.never {
@@ -221,8 +243,8 @@ extension Evaluator {
     /// A tick by which everything counted so far has left every window.
     func releaseTick(_ slot: UInt32) -> Int64 {
         let app = apps.slots[slot]
-        let last = (Int64(app.headSecond) - Panes.secondsOffset + 3_660) * 1_000
-        return policies[Int(app.policy)].tick(after: last)
+        let last = Int64(app.lastSecond) - Panes.secondsOffset + Panes.hourSeconds + 1
+        return plans[Int(app.policy)].policy.tick(after: last * 1_000 + 1_000)
     }
 
     /// Has the calendar look at an app at a tick, unless it will earlier.

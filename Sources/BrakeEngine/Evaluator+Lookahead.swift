@@ -24,7 +24,7 @@ extension Evaluator {
         for place in places {
             let slot = slots[place &- places.lowerBound]
             guard slot != .max else { continue }
-            heat &+= apps.slots[slot].headSecond &+ UInt32(apps.slots[slot].nameLength)
+            heat &+= apps.slots[slot].lastSecond &+ UInt32(apps.slots[slot].nameLength)
         }
         for place in places {
             let slot = slots[place &- places.lowerBound]

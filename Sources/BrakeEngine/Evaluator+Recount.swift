@@ -12,7 +12,7 @@ extension Evaluator {
             return
         }
         apps.slots[slot].revision = UInt32(clamping: change.revision)
-        if let place = policies.firstIndex(where: { $0.name == change.policy }) {
+        if let place = plans.firstIndex(where: { $0.policy.name == change.policy }) {
             apps.slots[slot].policy = UInt8(place)
         }
         var brake = BrakeState()
@@ -33,7 +33,7 @@ extension Evaluator {
         clock = max(clock, time)
         calendar = Calendar()
         nextDecision = .max
-        for policy in 0..<policies.count {
+        for policy in 0..<plans.count {
             touched[policy].removeAll()
             touchTicks[policy] = .max
         }

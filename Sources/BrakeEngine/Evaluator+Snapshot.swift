@@ -15,8 +15,8 @@ extension Evaluator {
         writer.bytes.append(Self.snapshotVersion)
         writer.write(signed: clock)
         writer.write(fixed: checksum)
-        writer.write(policies.count)
-        for policy in policies { writer.write(text: policy.name.utf8) }
+        writer.write(plans.count)
+        for plan in plans { writer.write(text: plan.policy.name.utf8) }
         writer.write(apps.count)
         for slot in 0..<UInt32(apps.count) { write(slot, to: &writer) }
         write(seenSessions, to: &writer)
@@ -35,7 +35,7 @@ extension Evaluator {
         writer.write(UInt64(brake.relapses))
         writer.write(UInt64(brake.silenceBaseline))
         writer.write(UInt64(app.revision))
-        writer.write(UInt64(app.headSecond))
+        writer.write(UInt64(app.lastSecond))
         writer.write(signed: brake.since)
         for time in [brake.calmSince, brake.heldSince, brake.easedAt] {
             writer.write(signed: time == BrakeState.never ? -1 : time)
@@ -55,6 +55,7 @@ extension Evaluator {
         guard !row.isNone else { return writer.write(0) }
         let places = (0..<Panes.windows * Panes.perWindow).filter { rows.pane(row, $0) > 0 }
         writer.write(places.count)
+        writer.write(UInt64(rows.head(row)))
         var last = 0
         for place in places {
             writer.write(place - last)
@@ -144,7 +145,7 @@ extension Evaluator {
         brake.relapses = UInt8(try reader.number(upTo: Int(BrakeState.relapsesMax)))
         brake.silenceBaseline = UInt32(try reader.number(upTo: Int(UInt32.max)))
         apps.slots[slot].revision = UInt32(try reader.number(upTo: Int(UInt32.max)))
-        apps.slots[slot].headSecond = UInt32(
+        apps.slots[slot].lastSecond = UInt32(
             try reader.number(upTo: Int(headSecond(at: max(clock, 0)))))
         brake.since = try time(from: &reader) ?? 0
         brake.calmSince = try time(from: &reader) ?? BrakeState.never
@@ -165,6 +166,7 @@ extension Evaluator {
     ) throws(RestoreFault) -> RowReference {
         let count = try reader.number(upTo: Panes.windows * Panes.perWindow)
         guard count > 0 else { return .none }
+        let head = UInt32(try reader.number(upTo: Int(headSecond(at: max(clock, 0)))))
         var panes = ContiguousArray<UInt32>(repeating: 0, count: Panes.windows * Panes.perWindow)
         var place = 0
         for _ in 0..<count {
@@ -172,7 +174,7 @@ extension Evaluator {
             guard place < panes.count else { throw .damaged }
             panes[place] = UInt32(try reader.number(upTo: Int(UInt32.max)))
         }
-        return rows.makeRow(panes: panes)
+        return rows.makeRow(head: head, panes: panes)
     }
 
     private static func restore(

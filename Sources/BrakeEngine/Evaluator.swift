@@ -38,8 +38,8 @@ package struct Evaluator: ~Copyable {
     package internal(set) var checksum: UInt64 = 0
 
     let limits: EvaluatorLimits
-    let policies: [Policy]
-    let traits: [PolicyTraits]
+    /// The first is that of every app not assigned another.
+    let plans: [PolicyPlan]
     var apps: AppTable
     var rows = RowPool()
     var seenSessions: SeenIDs
@@ -60,9 +60,8 @@ package struct Evaluator: ~Copyable {
     /// An evaluator that knows no app. The first policy is that of every app not assigned another.
     package init(policies: [Policy], limits: EvaluatorLimits = EvaluatorLimits()) {
         precondition((1...256).contains(policies.count), "between 1 and 256 policies")
-        self.policies = policies
         self.limits = limits
-        traits = policies.map(PolicyTraits.init)
+        plans = policies.map(PolicyPlan.init)
         apps = AppTable(appsMax: limits.appsMax)
         seenSessions = SeenIDs(
             horizonMilliseconds: Self.sessionHorizonMilliseconds, capacityMax: limits.sessionIDsMax)
@@ -115,7 +114,6 @@ package struct Evaluator: ~Copyable {
         if let slot = apps.find(event, in: batch) {
             count(event, in: slot)
         } else if let slot = apps.insert(event, in: batch) {
-            apps.slots[slot].headSecond = headSecond(at: clock)
             touch(slot)
             count(event, in: slot)
         } else {

@@ -14,12 +14,12 @@ struct RateCounts: Equatable {
 
 /// Judges windows by a policy. Devices are counted only when a rule comes down to them.
 struct Judgement {
-    let policy: Policy
+    let plan: PolicyPlan
     let windows: InlineArray<3, RateCounts>
 
     /// The crash-free rate of a window, nil when it is undefined.
     func rate(_ window: WindowShape) -> Double? {
-        Self.rate(windows[window.rawValue], counting: policy.counting)
+        Self.rate(windows[window.rawValue], counting: plan.policy.counting)
     }
 
     /// The crash-free rate of a window's counts, nil when it is undefined.
@@ -38,7 +38,7 @@ struct Judgement {
 
     /// The interval of a window's crash rate, nil without a confidence or without sessions.
     func crashInterval(_ window: WindowShape) -> WilsonInterval? {
-        guard let quantile = policy.quantile else { return nil }
+        guard let quantile = plan.policy.quantile else { return nil }
         let counts = windows[window.rawValue]
         return WilsonInterval(count: counts.bad, of: counts.sessions, quantile: quantile)
     }
@@ -46,13 +46,13 @@ struct Judgement {
     /// What all rules say, for an app in this state.
     func verdict(in state: ThrottleState, devices: (WindowShape) -> Int) -> Verdict {
         var verdict = Verdict()
-        for (place, rule) in policy.rules.enumerated()
+        for (place, rule) in plan.policy.rules.enumerated()
         where rule.state > verdict.target && isUnhealthy(rule, devices: devices) {
             verdict.target = rule.state
             verdict.rule = place
         }
         verdict.launchFails = launchFails
-        verdict.recovers = recovers(policy.level(of: state))
+        verdict.recovers = recovers(plan.policy.level(of: state))
         verdict.sessionsTenMinutes = windows[1].sessions
         verdict.sessionsHour = windows[2].sessions
         return verdict
@@ -67,7 +67,7 @@ struct Judgement {
             guard counts.crashes >= limit else { return false }
         case .crashFreeBelow(let limit):
             guard let rate = rate(rule.window), rate < limit else { return false }
-            if policy.quantile != nil {
+            if plan.policy.quantile != nil {
                 guard let interval = crashInterval(rule.window), interval.low > 1 - limit else {
                     return false
                 }
@@ -86,7 +86,7 @@ struct Judgement {
 
     /// Few sessions of the last ten minutes are alive, though of the fifty before most were.
     private var launchFails: Bool {
-        guard let launch = policy.launch else { return false }
+        guard let launch = plan.policy.launch else { return false }
         let recent = windows[1]
         let before = RateCounts(
             sessions: windows[2].sessions - recent.sessions, alive: windows[2].alive - recent.alive)

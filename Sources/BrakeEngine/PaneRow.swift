@@ -4,6 +4,8 @@
 enum Panes {
     static let perWindow = 60
     static let windows = 3
+    /// Longer than any window reaches back: 60 panes of a minute.
+    static let hourSeconds: Int64 = 3_600
     /// Seconds added to every time of ours, so that what lies before 1970 stays positive. A
     /// multiple of every pane, and more than the longest window.
     static let secondsOffset: Int64 = 7_200
@@ -27,20 +29,25 @@ enum Panes {
     }
 }
 
-/// One metric's panes, in counters of one width: most apps never need more than a byte.
+/// One metric's panes, in counters of one width: most apps never need more than a byte. Sums are
+/// wider, so that 60 full panes fit; a row of bytes is 192 bytes, three cache lines.
 ///
-/// The newest pane of each ring is that of the app's head second, which all its rows share. Sums
-/// and panes are exact; whoever adds makes sure that neither overflows.
-struct PaneRow<Counter: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable>:
-    BitwiseCopyable
-{
-    var sums = InlineArray<3, UInt32>(repeating: 0)
+/// A row has a head of its own, the newest second of its rings: it is moved when something is added
+/// and when its sums are needed, not whenever another row of the app is. Sums and panes are exact.
+struct PaneRow<
+    Counter: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable,
+    Sum: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable
+>: BitwiseCopyable {
+    var head: UInt32 = 0
+    var sums = InlineArray<3, Sum>(repeating: 0)
     var panes = InlineArray<180, Counter>(repeating: 0)
 
     /// Adds one at a second, in every window that reaches it; false, and nothing done, when a
     /// counter is full. The second is not after the head.
     @inline(__always)
-    mutating func add(at second: UInt32, head: UInt32) -> Bool {
+    mutating func add(at second: UInt32) -> Bool {
+        // The hour's sum is the largest. It can be full only where it is no wider than a pane.
+        if sums[2] == Sum.max { return false }
         var places = InlineArray<3, Int>(repeating: -1)
         for window in 0..<Panes.windows {
             let pane = Panes.pane(ofSecond: second, window: window)
@@ -52,36 +59,56 @@ struct PaneRow<Counter: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & 
         }
         for window in 0..<Panes.windows where places[window] >= 0 {
             panes[places[window]] &+= 1  // below its maximum, as just seen
-            sums[window] &+= 1  // at most 60 panes; the caller keeps it below 2^32
+            sums[window] &+= 1  // not above the hour's, which is below its maximum
         }
         return true
     }
 
     /// Moves the head: what leaves a window is taken from its sum. O(panes passed), at most 180.
-    mutating func slide(from old: UInt32, to new: UInt32) {
+    @inline(__always)
+    mutating func slide(to second: UInt32) {
+        if second > head { slideOn(to: second) }
+    }
+
+    private mutating func slideOn(to second: UInt32) {
         for window in 0..<Panes.windows {
-            let first = Panes.pane(ofSecond: old, window: window)
-            let last = Panes.pane(ofSecond: new, window: window)
+            let first = Panes.pane(ofSecond: head, window: window)
+            let last = Panes.pane(ofSecond: second, window: window)
             // Coarser panes do not change where finer ones did not.
-            if first == last { return }
+            if first == last { break }
             if sums[window] == 0 { continue }
             let passed = min(last &- first, UInt32(Panes.perWindow))
             let base = window &* Panes.perWindow
             var place = Int((first &+ 1) % UInt32(Panes.perWindow))
             for _ in 0..<passed {
-                sums[window] &-= UInt32(truncatingIfNeeded: panes[base &+ place])
+                sums[window] &-= Sum(truncatingIfNeeded: panes[base &+ place])
                 panes[base &+ place] = 0
                 place &+= 1
                 if place == Panes.perWindow { place = 0 }
             }
         }
+        head = second
     }
 
     /// The same counts in wider counters.
-    func widened<Wide>(to: Wide.Type) -> PaneRow<Wide> {
-        var wide = PaneRow<Wide>()
-        wide.sums = sums
-        for place in 0..<panes.count { wide.panes[place] = Wide(panes[place]) }
+    func widened<WideCounter, WideSum>(
+        to: PaneRow<WideCounter, WideSum>.Type
+    ) -> PaneRow<WideCounter, WideSum> {
+        var wide = PaneRow<WideCounter, WideSum>()
+        wide.head = head
+        for window in 0..<Panes.windows { wide.sums[window] = WideSum(sums[window]) }
+        for place in 0..<panes.count { wide.panes[place] = WideCounter(panes[place]) }
         return wide
     }
+
+    /// A row with these panes, which its counters can hold.
+    init(head: UInt32, panes counts: borrowing ContiguousArray<UInt32>) {
+        self.head = head
+        for place in 0..<panes.count where counts[place] > 0 {
+            panes[place] = Counter(counts[place])
+            sums[place / Panes.perWindow] &+= Sum(truncatingIfNeeded: counts[place])
+        }
+    }
+
+    init() {}
 }

@@ -33,11 +33,15 @@ struct RowReference: BitwiseCopyable, Equatable {
 /// The rows of all apps in three widths. A row begins with one-byte counters and moves to wider
 /// ones when a pane is full, so a million quiet apps fit where ten thousand loud ones do too.
 struct RowPool: ~Copyable {
-    private var ones = Slab(blank: PaneRow<UInt8>())
-    private var twos = Slab(blank: PaneRow<UInt16>())
-    private var fours = Slab(blank: PaneRow<UInt32>())
+    typealias One = PaneRow<UInt8, UInt16>
+    typealias Two = PaneRow<UInt16, UInt32>
+    typealias Four = PaneRow<UInt32, UInt32>
 
-    /// The sum over a window. O(1).
+    private var ones = Slab(blank: One())
+    private var twos = Slab(blank: Two())
+    private var fours = Slab(blank: Four())
+
+    /// The sum over a window that ends at the row's head: slide it first. O(1).
     @inline(__always)
     func sum(_ row: RowReference, window: Int) -> Int {
         switch row.width {
@@ -48,36 +52,39 @@ struct RowPool: ~Copyable {
         }
     }
 
-    /// Adds one at a second; false when the count can hold no more (2^32 - 1 in an hour).
+    /// Moves the row's head and adds one at a second, which is not after the head and within the
+    /// hour; false when the count can hold no more (2^32 - 1 in an hour).
     @inline(__always)
     mutating func add(to row: inout RowReference, at second: UInt32, head: UInt32) -> Bool {
         switch row.width {
         case .one:
-            if ones[row.index].add(at: second, head: head) { return true }
+            ones[row.index].slide(to: head)
+            if ones[row.index].add(at: second) { return true }
         case .two:
-            if twos[row.index].add(at: second, head: head) { return true }
+            twos[row.index].slide(to: head)
+            if twos[row.index].add(at: second) { return true }
         case .four:
-            guard fours[row.index].sums[2] < UInt32.max else { return false }
-            return fours[row.index].add(at: second, head: head)
-        case .none:
-            break
+            fours[row.index].slide(to: head)
+            return fours[row.index].add(at: second)
+        case .none: break
         }
-        widen(&row)
+        widen(&row, head: head)
         return add(to: &row, at: second, head: head)
     }
 
-    private mutating func widen(_ row: inout RowReference) {
+    private mutating func widen(_ row: inout RowReference, head: UInt32) {
         switch row.width {
         case .none:
             row = RowReference(width: .one, index: ones.allocate())
+            ones[row.index].head = head
         case .one:
             let wide = twos.allocate()
-            twos[wide] = ones[row.index].widened(to: UInt16.self)
+            twos[wide] = ones[row.index].widened(to: Two.self)
             ones.deallocate(row.index)
             row = RowReference(width: .two, index: wide)
         case .two, .four:
             let wide = fours.allocate()
-            fours[wide] = twos[row.index].widened(to: UInt32.self)
+            fours[wide] = twos[row.index].widened(to: Four.self)
             twos.deallocate(row.index)
             row = RowReference(width: .four, index: wide)
         }
@@ -85,21 +92,14 @@ struct RowPool: ~Copyable {
 
     /// Moves a row's head; gives the row back when nothing is left in it.
     @inline(__always)
-    mutating func slide(_ row: inout RowReference, from old: UInt32, to new: UInt32) {
-        let isEmpty: Bool
+    mutating func slide(_ row: inout RowReference, to head: UInt32) {
         switch row.width {
         case .none: return
-        case .one:
-            ones[row.index].slide(from: old, to: new)
-            isEmpty = ones[row.index].sums[2] == 0
-        case .two:
-            twos[row.index].slide(from: old, to: new)
-            isEmpty = twos[row.index].sums[2] == 0
-        case .four:
-            fours[row.index].slide(from: old, to: new)
-            isEmpty = fours[row.index].sums[2] == 0
+        case .one: ones[row.index].slide(to: head)
+        case .two: twos[row.index].slide(to: head)
+        case .four: fours[row.index].slide(to: head)
         }
-        if isEmpty { release(&row) }
+        if sum(row, window: Panes.windows - 1) == 0 { release(&row) }
     }
 
     private mutating func release(_ row: inout RowReference) {
@@ -122,38 +122,42 @@ struct RowPool: ~Copyable {
         }
     }
 
+    /// The newest second of a row's rings.
+    func head(_ row: RowReference) -> UInt32 {
+        switch row.width {
+        case .none: 0
+        case .one: ones[row.index].head
+        case .two: twos[row.index].head
+        case .four: fours[row.index].head
+        }
+    }
+
     /// A row with these panes, as narrow as they allow: for restoring.
-    mutating func makeRow(panes: borrowing ContiguousArray<UInt32>) -> RowReference {
+    mutating func makeRow(
+        head: UInt32, panes: borrowing ContiguousArray<UInt32>
+    ) -> RowReference {
         precondition(panes.count == Panes.windows * Panes.perWindow, "a row has 180 panes")
         let most = panes.reduce(0, max)
-        if most == 0 { return .none }
-        let width: RowReference.Width = most < 256 ? .one : most < 65_536 ? .two : .four
-        let index =
-            switch width {
-            case .one, .none: ones.allocate()
-            case .two: twos.allocate()
-            case .four: fours.allocate()
-            }
-        for (place, count) in panes.enumerated() where count > 0 {
-            let window = place / Panes.perWindow
-            switch width {
-            case .one, .none:
-                ones[index].panes[place] = UInt8(count)
-                ones[index].sums[window] &+= count
-            case .two:
-                twos[index].panes[place] = UInt16(count)
-                twos[index].sums[window] &+= count
-            case .four:
-                fours[index].panes[place] = count
-                fours[index].sums[window] &+= count
-            }
+        switch most {
+        case 0: return .none
+        case ...UInt32(UInt8.max):
+            let index = ones.allocate()
+            ones[index] = One(head: head, panes: panes)
+            return RowReference(width: .one, index: index)
+        case ...UInt32(UInt16.max):
+            let index = twos.allocate()
+            twos[index] = Two(head: head, panes: panes)
+            return RowReference(width: .two, index: index)
+        default:
+            let index = fours.allocate()
+            fours[index] = Four(head: head, panes: panes)
+            return RowReference(width: .four, index: index)
         }
-        return RowReference(width: width, index: index)
     }
 
     /// Reads a row's first bytes so that they are near when they are needed.
     @inline(__always)
     func touch(_ row: RowReference) -> UInt32 {
-        row.width == .one ? ones[row.index].sums[0] : 0
+        row.width == .one ? ones[row.index].head : 0
     }
 }

@@ -10,6 +10,8 @@ struct Slab<Element: BitwiseCopyable>: ~Copyable {
     /// Elements a chunk holds, as a power of two: a chunk of 200-byte values is under a megabyte.
     private static var chunkShift: UInt32 { 12 }
     private static var chunkCount: Int { 1 << Int(chunkShift) }
+    /// Two cache lines, which processors fetch together.
+    private static var alignment: Int { 128 }
 
     private var chunks: ContiguousArray<UnsafeMutablePointer<Element>> = unsafe []
     private var free: ContiguousArray<UInt32> = []
@@ -34,7 +36,10 @@ struct Slab<Element: BitwiseCopyable>: ~Copyable {
         }
         let index = end
         if unsafe Int(index >> Self.chunkShift) == chunks.count {
-            let chunk = UnsafeMutablePointer<Element>.allocate(capacity: Self.chunkCount)
+            let bytes = UnsafeMutableRawPointer.allocate(
+                byteCount: Self.chunkCount * MemoryLayout<Element>.stride, alignment: Self.alignment
+            )
+            let chunk = unsafe bytes.bindMemory(to: Element.self, capacity: Self.chunkCount)
             unsafe chunk.initialize(repeating: blank, count: Self.chunkCount)
             unsafe chunks.append(chunk)
         }

@@ -21,7 +21,7 @@ import Testing
         for _ in 0..<200 {
             if random.below(3) == 0 {
                 let next = head + [1, 1, 2, 9, 10, 61, 600, 4_000][random.below(8)]
-                pool.slide(&row, from: UInt32(head), to: UInt32(next))
+                pool.slide(&row, to: UInt32(next))
                 head = next
             }
             let second = head - [0, 0, 1, 5, 59, 60, 599, 600, 3_541][random.below(9)]
@@ -43,9 +43,9 @@ import Testing
         var pool = RowPool()
         var row = RowReference.none
         _ = pool.add(to: &row, at: 600_000, head: 600_000)
-        pool.slide(&row, from: 600_000, to: 603_599)
+        pool.slide(&row, to: 603_599)
         #expect(!row.isNone)
-        pool.slide(&row, from: 603_599, to: 603_600)
+        pool.slide(&row, to: 603_600)
         #expect(row.isNone)
     }
 

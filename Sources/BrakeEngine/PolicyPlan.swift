@@ -1,9 +1,11 @@
-// What follows from a policy, worked out once: which apps need a look when.
+// A policy as the evaluator uses it, with what follows from it worked out once.
 
 import BrakeModel
 
-/// What the evaluator asks of a policy for each event and look.
-struct PolicyTraits {
+/// A policy and what the evaluator asks of it for each event and look. A class, so that handing it to
+/// a look counts one reference and not those of all the policy's parts.
+final class PolicyPlan: Sendable {
+    let policy: Policy
     /// An app in Normal with nothing bad in its windows needs a look only from so many sessions an
     /// hour on: below, neither silence nor launch failure can begin.
     let watchedSessions: Int
@@ -15,6 +17,7 @@ struct PolicyTraits {
     let sufficientSessions: InlineArray<3, Int>
 
     init(_ policy: Policy) {
+        self.policy = policy
         watchedSessions = min(policy.silence?.baseline ?? .max, policy.launch?.minSessions ?? .max)
         watchesAlive = policy.launch != nil
         var emptyIsUnhealthy = false
