@@ -145,21 +145,28 @@ package final class EvaluatorLane {
         return worker
     }
 
+    /// Takes and gives partitions until no change waits. What is revoked belongs to this lane until
+    /// it asks again, so it asks again before it does anything else.
     private func settleAssignment(
         _ worker: any LogWorker, waitMilliseconds: Int
     ) throws(LogFault) {
-        switch try worker.pollAssignment(waitMilliseconds: waitMilliseconds) {
-        case .assigned(let partitions):
-            unrestored = (unrestored + partitions).sorted()
-            log("partitions assigned", partitions)
-        case .revoked(let partitions):
-            leaving = partitions
-            let open = partitions.compactMap { groups[$0] }.filter(\.isOpen)
-            log("partitions revoked", partitions)
-            try commit(open, worker)
-            forgetLeaving()
-        case nil: assignmentWaits = false
+        var wait = waitMilliseconds
+        assignmentWaits = true
+        while let change = try worker.pollAssignment(waitMilliseconds: wait) {
+            wait = 0
+            switch change {
+            case .assigned(let partitions):
+                unrestored = (unrestored + partitions).sorted()
+                log("partitions assigned", partitions)
+            case .revoked(let partitions):
+                leaving = partitions
+                let open = partitions.compactMap { groups[$0] }.filter(\.isOpen)
+                log("partitions revoked", partitions)
+                try commit(open, worker)
+                forgetLeaving()
+            }
         }
+        assignmentWaits = false
     }
 
     private func restore(_ partition: Int, _ worker: any LogWorker) throws(LogFault) {
