@@ -111,6 +111,13 @@ let package = Package(
             ],
             resources: [.copy("Policies")], swiftSettings: strict),
         tests(of: "HTTPServer", ["Runtime"]),
+        .testTarget(
+            name: "SystemTests",
+            dependencies: [
+                "adbrake", "BrakeModel", "BrakeWire", "EventLog", "HTTPClient", "Runtime",
+                "SQLiteLog",
+            ],
+            swiftSettings: strict),
     ],
     cxxLanguageStandard: .cxx17
 )

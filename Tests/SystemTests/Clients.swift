@@ -1,0 +1,86 @@
+// Clients that upload while the program comes and goes, and remember what it has acknowledged.
+import BrakeWire
+import HTTPClient
+import Runtime
+
+/// Several threads that send, each on a connection of its own, until they are stopped.
+final class Clients: Sendable {
+    struct Tally {
+        /// Where to send to; nil while the program is down.
+        var address: String?
+        var acknowledged: [String: Int] = [:]
+        /// Sent without an answer: the log may have them or not.
+        var unanswered: [String: Int] = [:]
+        var events = 0
+        /// Answers that no client should get.
+        var complaints: [String] = []
+        var running = 0
+    }
+
+    /// Between two uploads of a client: the program is not optimised in tests.
+    private static let pauseMilliseconds = 15
+
+    let tally = Monitor(Tally())
+    private let stop = StopSignal()
+
+    init(count: Int, seed: UInt64) {
+        tally.withLock { $0.running = count }
+        for client in 0..<count {
+            let (tally, stop) = (tally, stop)
+            _ = WorkerThread(name: "client \(client)") {
+                var workload = Workload(client: client, seed: seed)
+                let connection = HTTPConnection(limits: HTTPLimits(totalMilliseconds: 20_000))
+                while !stop.wait(milliseconds: Self.pauseMilliseconds) {
+                    Self.sendNext(&workload, connection, tally)
+                }
+                tally.withLock { $0.running -= 1 }
+            }
+        }
+    }
+
+    /// Tells where the program listens; nil: it is gone.
+    func send(to address: String?) { tally.withLock { $0.address = address } }
+
+    /// Waits until so many more uploads are acknowledged, or for the time at most.
+    func waitForUploads(_ count: Int, milliseconds: Int) {
+        let goal = tally.read { $0.acknowledged.count } + count
+        _ = tally.wait(milliseconds: milliseconds) { $0.acknowledged.count >= goal ? true : nil }
+    }
+
+    /// Stops all clients and waits for the answers that are on the way.
+    func finish() -> Tally? {
+        stop.request(reason: "the test has seen enough")
+        return tally.wait(milliseconds: Child.patienceMilliseconds) { tally in
+            tally.running == 0 ? tally : nil
+        }
+    }
+
+    private static func sendNext(
+        _ workload: inout Workload, _ connection: HTTPConnection, _ tally: Monitor<Tally>
+    ) {
+        guard let address = tally.wait(milliseconds: 50, for: { $0.address }) else { return }
+        let upload = workload.next(now: SystemClock.wallMilliseconds())
+        do {
+            let answer = try connection.send(.post("\(address)/v1/events", body: upload.body))
+            tally.withLock { take(answer, to: upload, &$0) }
+        } catch {
+            tally.withLock { $0.unanswered[upload.token] = upload.events }
+        }
+    }
+
+    private static func take(
+        _ answer: HTTPResponse, to upload: SentUpload, _ tally: inout Tally
+    ) {
+        let document = DocumentReader().read(answer.body)
+        let rejected = document?["rejected"]?.array?.count
+        switch answer.status {
+        case 202
+        where document?["accepted"]?.integer == Int64(upload.events)
+            && rejected == upload.bad:
+            tally.acknowledged[upload.token] = upload.events
+            tally.events += upload.events
+        case 429, 503: tally.unanswered[upload.token] = upload.events
+        default: tally.complaints.append("\(answer.status) \(answer.text.prefix(500))")
+        }
+    }
+}
