@@ -27,7 +27,7 @@ struct Restore {
             guard committed.isEmpty else {
                 throw fault("positions are committed, but no epoch is there to explain them")
             }
-            return makeGroup(
+            return try makeGroup(
                 Evaluator(policies: policies, limits: limits), at: try firstOffsets(), after: nil)
         }
         try check(last, against: committed)
@@ -94,7 +94,7 @@ struct Restore {
             // The snapshot is that of the last epoch, but the last epoch cannot yet point to it.
             throw fault("an epoch points to a snapshot of itself")
         }
-        let group = makeGroup(evaluator, at: start, after: last)
+        let group = try makeGroup(evaluator, at: start, after: last)
         let replay = try EpochReplay(log: log, group: group, from: start)
         defer { replay.close() }
         for epoch in epochs {
@@ -121,7 +121,7 @@ struct Restore {
         logger.warning(
             "no snapshot is left: states as published, windows from the inputs still there",
             ["partition": LogValue(partition)])
-        let group = makeGroup(try seeded(), at: first, after: last)
+        let group = try makeGroup(try seeded(), at: first, after: last)
         group.evaluator.beginRecount()
         let replay = try EpochReplay(log: log, group: group, from: first)
         defer { replay.close() }
@@ -158,11 +158,13 @@ struct Restore {
 
     private func makeGroup(
         _ evaluator: consuming Evaluator, at offsets: EpochRecord.Offsets, after last: EpochRecord?
-    ) -> PartitionGroup {
-        PartitionGroup(
+    ) throws(LogFault) -> PartitionGroup {
+        // An epoch tells the end before its own records: where they have ended, only the log knows.
+        let throttle = TopicPartition(.throttle, partition)
+        return PartitionGroup(
             partition: partition, evaluator: evaluator,
             positions: EventType.allCases.map { offsets[$0] }, number: last?.number ?? 0,
-            snapshots: last?.snapshots ?? [], throttleEnd: last?.throttleEnd ?? 0)
+            snapshots: last?.snapshots ?? [], throttleEnd: try log.bounds(of: throttle).upperBound)
     }
 
     private func firstOffsets() throws(LogFault) -> EpochRecord.Offsets {
