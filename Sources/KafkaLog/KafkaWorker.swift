@@ -85,7 +85,9 @@ final class KafkaWorker: LogWorker {
     }
 
     func committedPositions(partition: Int) throws(LogFault) -> [TopicPartition: Int64] {
-        try member.committed(
+        // Restoring takes its time, and counts as a sign of life.
+        _ = changeWaits()
+        return try member.committed(
             Topic.inputs.map { TopicPartition($0, partition) },
             timeoutMilliseconds: KafkaWorker.questionMilliseconds
         ).mapValues(\.offset)
@@ -93,6 +95,7 @@ final class KafkaWorker: LogWorker {
 
     func start(partition: Int, at positions: [TopicPartition: Int64]) throws(LogFault) {
         precondition(owned.contains(partition), "a partition is started by its owner")
+        _ = changeWaits()
         for topic in Topic.inputs {
             let place = TopicPartition(topic, partition)
             let position =

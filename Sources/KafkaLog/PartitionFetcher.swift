@@ -19,6 +19,8 @@ final class PartitionFetcher {
     static let proofBusyMilliseconds: Int64 = 100
     /// For one question; after one without an answer the next has time.
     static let proofTimeoutMilliseconds = 250
+    /// From a record's append time until readers can have it, with the clocks' differences.
+    static let visibilityMilliseconds: Int64 = 100
     static let proofBackoffMilliseconds: Int64 = 1_000
     static let nudgeMilliseconds: Int64 = 20
     /// How long the log may be out of reach before polls say so.
@@ -117,7 +119,16 @@ extension PartitionFetcher {
     private func fill(
         _ batch: LogBatch, wait: Int, _ isInterrupted: () -> Bool
     ) throws(LogFault) -> Bool {
-        let deadline = LogClock.steady.now() + Int64(wait)
+        // With nothing there a poll waits until the ends may be asked for again, at least: a caller
+        // that needs a proof, and so does not want to wait, would turn in circles.
+        let now = LogClock.steady.now()
+        let untilProof = lastProof + PartitionFetcher.proofIdleMilliseconds - now
+        let deadline =
+            now
+            + max(
+                Int64(wait),
+                min(
+                    max(untilProof, nextProof - now), PartitionFetcher.proofIdleMilliseconds))
         var lent: ContiguousArray<LentMessage> = unsafe []
         defer { unsafe keep(lent, until: batch) }
         while true {
@@ -248,8 +259,10 @@ extension PartitionFetcher {
             isIdle
             ? PartitionFetcher.proofIdleMilliseconds : PartitionFetcher.proofBusyMilliseconds
         guard now >= max(nextProof, lastProof + pause), !sources.isEmpty else { return }
-        // The wall clock may be set back, what was proven stays so.
-        let asOf = max(proof.asOf, LogClock.wall.now())
+        // The wall clock may be set back, what was proven stays so. A record has its append time
+        // some moments before readers can have it, and from another machine's clock.
+        let asOf = max(
+            proof.asOf, LogClock.wall.now() - PartitionFetcher.visibilityMilliseconds)
         do {
             let ends = try inquiry.ends(
                 of: sources.map(\.place),

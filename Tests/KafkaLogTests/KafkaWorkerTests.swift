@@ -94,6 +94,22 @@ extension KafkaTests {
             }
         }
 
+        @Test("leaves although it has not answered a revocation", .needsKafka)
+        func leavesUnanswered() throws {
+            try withKafka { log, _ in
+                let first = try log.makeWorker(lane: 0)
+                _ = try first.nextChange()
+                let second = try log.makeWorker(lane: 1)
+                defer { second.close() }
+                _ = try eventually("the rebalance") { () -> Bool? in
+                    _ = try second.pollAssignment(waitMilliseconds: 0)
+                    let outcome = try first.poll(into: LogBatch(), waitMilliseconds: 100)
+                    return outcome.assignmentWaits ? true : nil
+                }
+                first.close()
+            }
+        }
+
         @Test("is fenced, cleanly, by another one in its lane", .needsKafka)
         func fencedInItsLane() throws {
             try withKafka { log, _ in
