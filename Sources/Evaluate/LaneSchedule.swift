@@ -6,6 +6,8 @@ import BrakeEngine
 struct LaneSchedule {
     /// An epoch that publishes so much is committed though the lane is behind.
     private static let changesMax = 10_000
+    /// The least wait for a younger answer than the last.
+    private static let waitMinMilliseconds: Int64 = 5
     /// A state that nothing was counted into is put into the log this often all the same, so that
     /// a restore need not read back days of idle epochs, nor miss a snapshot that has been deleted.
     private static let idleSnapshotMilliseconds: Int64 = 3_600_000
@@ -82,6 +84,9 @@ struct LaneSchedule {
             let patience =
                 group.isOpen ? settings.epochMilliseconds : settings.heartbeatMilliseconds
             wait = min(wait, patience - age(of: group, now: now))
+            if let patience = group.patienceMilliseconds {
+                wait = min(wait, max(Self.waitMinMilliseconds, patience))
+            }
             if let tick = group.evaluator.nextTick {
                 wait = min(wait, tick + settings.idleLagMilliseconds - wall)
             }

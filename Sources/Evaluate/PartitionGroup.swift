@@ -71,6 +71,11 @@ final class PartitionGroup {
     var hasStragglers: Bool {
         queues.contains { ($0.nextAppend ?? .max) < evaluator.clock }
     }
+    /// How long the first record that waits has to wait for an answer that is younger, at least;
+    /// nil when none waits.
+    var patienceMilliseconds: Int64? {
+        queues.compactMap(\.nextAppend).min().map { max(0, $0 - asOf) }
+    }
     /// The inputs of which so much waits that they must not be read further.
     var fullInputs: [TopicPartition] {
         zip(Topic.inputs, queues).filter { $0.1.isFull }.map { TopicPartition($0.0, partition) }
@@ -119,10 +124,12 @@ final class PartitionGroup {
 
     /// Counts what can be counted, deciding at the ticks that are passed.
     func count() {
-        // Of an input that has more, anything from its last append time on may be still to come.
+        // Of an input that has more, anything from its last append time on may be still to come;
+        // of one that was read to its end, anything from the time on when that was asked. So a
+        // record that is younger than an answer waits for the next.
         var limit = Int64.max
-        for (queue, isEnded) in zip(queues, ended) where !isEnded {
-            limit = min(limit, queue.lastAppend)
+        for (queue, isEnded) in zip(queues, ended) {
+            limit = min(limit, isEnded ? max(asOf, queue.lastAppend) : queue.lastAppend)
         }
         // So many records of one millisecond that they cannot wait for the last of them.
         let isStuck = queues.contains { $0.isFull }
@@ -135,7 +142,7 @@ final class PartitionGroup {
         }
         countMerged()
         for input in queues.indices where !waitingLetters[input].isEmpty { sendLetters(of: input) }
-        if limit != .max { evaluator.advance(to: limit, into: &decisions) }
+        if ended.contains(false) { evaluator.advance(to: limit, into: &decisions) }
     }
 
     private func sendLetters(of input: Int) {
