@@ -34,6 +34,8 @@ package final class EvaluatorLane {
     private var assignmentWaits = true
     /// Assigned, but not restored yet.
     private var unrestored: [Int] = []
+    /// Restored, and not told of yet.
+    private var restores: [(hasSnapshot: Bool, epochs: Int)] = []
     /// Revoked, and forgotten once what is open of them is committed.
     private var leaving: [Int] = []
     /// Handed to the log, which has not confirmed it: nothing else happens before it has.
@@ -84,9 +86,7 @@ package final class EvaluatorLane {
         try read(worker, waitMilliseconds: unrestored.isEmpty ? waitMilliseconds : 0)
         let groups = orderedGroups
         // What waits belongs before what is counted already: see `hasStragglers`.
-        if groups.contains(where: { $0.hasStragglers && $0.isOpen }) {
-            try commit(groups.filter(\.isOpen), worker)
-        }
+        try commit(groups.filter { $0.hasStragglers && $0.hasMoved }, worker)
         for group in groups {
             group.count()
             group.followWallClock(idleLag: settings.idleLagMilliseconds)
@@ -173,13 +173,29 @@ package final class EvaluatorLane {
         let restore = Restore(
             log: log, partition: partition, policies: settings.policies, limits: settings.limits,
             logger: logger)
-        let group = try restore.run(
+        let restored = try restore.run(
             committed: try worker.committedPositions(partition: partition))
+        let group = restored.group
         try worker.start(partition: partition, at: group.positions)
         unrestored.removeFirst()
+        restores.append((restored.hasSnapshot, restored.epochs))
         groups[partition] = group
         tallies[partition] = group.evaluator.tallies
         schedule.add(group, partitions: log.partitions, now: clocks.monotonicMilliseconds())
+        if unrestored.isEmpty { tellRestores() }
+    }
+
+    /// Says by what the partitions have been brought back: after a clean stop by snapshots, with
+    /// hardly an epoch to count again.
+    private func tellRestores() {
+        logger.info(
+            "partitions restored",
+            [
+                "lane": LogValue(lane), "partitions": LogValue(restores.count),
+                "snapshots": LogValue(restores.count(where: \.hasSnapshot)),
+                "epochs_counted_again": LogValue(restores.reduce(0) { $0 + $1.epochs }),
+            ])
+        restores.removeAll()
     }
 
     private func forgetLeaving() {

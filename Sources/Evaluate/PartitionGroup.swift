@@ -60,6 +60,8 @@ final class PartitionGroup {
     var hasClock: Bool { evaluator.clock > .min }
     /// Whether anything would be lost without a commit.
     var isOpen: Bool { recordsCounted > 0 || !decisions.isEmpty || !letters.isEmpty }
+    /// Whether anything has changed since the last commit, be it the clock alone.
+    var hasMoved: Bool { isOpen || evaluator.clock > committedClock }
     /// Whether the last poll has read all inputs to their ends.
     var isAtEnd: Bool { ended.allSatisfy { $0 } }
     /// Whether the clock has passed a tick since the last commit.

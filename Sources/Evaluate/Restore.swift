@@ -6,6 +6,15 @@ import BrakeWire
 import EventLog
 import Runtime
 
+/// A partition group that has been brought back, and by what.
+struct Restored {
+    let group: PartitionGroup
+    /// Whether it began with a snapshot.
+    var hasSnapshot = false
+    /// Epochs that were counted again.
+    var epochs = 0
+}
+
 /// Restores one partition group. The order is that of trust: what was committed, the epoch that
 /// goes with it, the newest snapshot that is whole, the inputs after it, epoch by epoch. Every
 /// epoch's checksum is compared; one that differs stops the partition rather than deciding on
@@ -21,14 +30,16 @@ struct Restore {
     let logger: Logger
 
     /// The group as it was when these positions were committed.
-    func run(committed: [TopicPartition: Int64]) throws(LogFault) -> PartitionGroup {
+    func run(committed: [TopicPartition: Int64]) throws(LogFault) -> Restored {
         let history = EpochHistory(log: log, partition: partition)
         guard let last = try history.last() else {
             guard committed.isEmpty else {
                 throw fault("positions are committed, but no epoch is there to explain them")
             }
-            return try makeGroup(
-                Evaluator(policies: policies, limits: limits), at: try firstOffsets(), after: nil)
+            return Restored(
+                group: try makeGroup(
+                    Evaluator(policies: policies, limits: limits), at: try firstOffsets(),
+                    after: nil))
         }
         try check(last, against: committed)
         for pointer in last.snapshots {
@@ -38,7 +49,9 @@ struct Restore {
                 warn("the epoch of a snapshot is no longer there", pointer)
                 continue
             }
-            return try replay(evaluator, epochs: Array(epochs.dropFirst()), from: first.offsets)
+            let group = try replay(
+                evaluator, epochs: Array(epochs.dropFirst()), from: first.offsets)
+            return Restored(group: group, hasSnapshot: true, epochs: epochs.count - 1)
         }
         return try withoutSnapshot(history, last)
     }
@@ -110,13 +123,14 @@ struct Restore {
     /// Every epoch again if all are there, else states as published and windows from the inputs.
     private func withoutSnapshot(
         _ history: EpochHistory, _ last: EpochRecord
-    ) throws(LogFault) -> PartitionGroup {
+    ) throws(LogFault) -> Restored {
         let first = try firstOffsets()
         let hasAll = EventType.allCases.allSatisfy { first[$0] == 0 }
         if hasAll, let epochs = try? history.epochs(from: 1, upTo: last), epochs.first?.number == 1
         {
-            return try replay(
+            let group = try replay(
                 Evaluator(policies: policies, limits: limits), epochs: epochs, from: first)
+            return Restored(group: group, epochs: epochs.count)
         }
         logger.warning(
             "no snapshot is left: states as published, windows from the inputs still there",
@@ -128,7 +142,7 @@ struct Restore {
         try replay.count(upTo: last.offsets, clock: last.clock)
         group.evaluator.resume(at: last.clock)
         group.dropUncounted()
-        return group
+        return Restored(group: group)
     }
 
     /// An evaluator that knows the apps of `throttle` in their states.
