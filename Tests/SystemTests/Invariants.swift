@@ -9,6 +9,17 @@ import Testing
 struct Invariants {
     let log: SQLiteLog
 
+    /// All that holds wherever the evaluator has stopped. Returns how many changes there are.
+    func checkAll(_ tally: Clients.Tally, _ workplace: Workplace) throws -> Int {
+        #expect(tally.complaints.isEmpty, "\(tally.complaints.prefix(3))")
+        try checkUploads(tally)
+        try checkEpochs()
+        let changes = try checkRevisions()
+        let policy = try workplace.write("quick.json", QuickPolicy.text)
+        try checkReplay(at: workplace.place, policy: policy)
+        return changes
+    }
+
     /// Every acknowledged event is there once; of another upload all is there once, or nothing.
     func checkUploads(_ tally: Clients.Tally) throws {
         var found: [String: Set<Int64>] = [:]

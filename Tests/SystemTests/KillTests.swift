@@ -22,18 +22,16 @@ struct KillTests {
         print("KillTests.killed seed \(seed), \(Self.kills) kills: ADBRAKE_SEED repeats it")
         var random = SeededRandom(state: seed)
         try withWorkplace { workplace in
-            let policy = try workplace.write("quick.json", QuickPolicy.text)
             let clients = Clients(count: 4, seed: seed)
             defer { _ = clients.finish() }
             for _ in 0..<Self.kills {
-                try runAndKill(workplace, policy, clients, &random)
+                try runAndKill(workplace, clients, &random)
             }
-            let last = try start(workplace, policy, &random)
+            let last = try start(workplace, &random)
             defer { last.close() }
             clients.send(to: try last.address())
             clients.waitForUploads(60, milliseconds: Child.patienceMilliseconds)
             let tally = try #require(clients.finish())
-            #expect(tally.complaints.isEmpty)
             let log = try workplace.open()
             defer { log.close() }
             _ = try eventually("all is counted, after \(last.complaints)") {
@@ -43,15 +41,12 @@ struct KillTests {
             last.signal(SIGTERM)
             #expect(try last.waitForEnd() == .exited(0), "\(last.complaints)")
             let invariants = Invariants(log: log)
-            try invariants.checkUploads(tally)
-            try invariants.checkEpochs()
-            let changes = try invariants.checkRevisions()
-            try invariants.checkReplay(at: workplace.place, policy: policy)
+            let changes = try invariants.checkAll(tally, workplace)
             try invariants.checkPositions()
             print(
                 "KillTests.killed \(tally.acknowledged.count) uploads of \(tally.events) events "
                     + "acknowledged, \(tally.unanswered.count) unanswered, \(changes) changes")
-            #expect(changes > Workload.apps.count, "the states have moved")
+            #expect(changes > 2 * Workload.apps.count, "the states have moved")
         }
     }
 
@@ -60,22 +55,16 @@ struct KillTests {
         return given ?? UInt64.random(in: 0...UInt64.max)
     }
 
-    private func start(
-        _ workplace: Workplace, _ policy: String, _ random: inout SeededRandom
-    ) throws -> Child {
-        try Child([
-            "run", "--listen", "127.0.0.1:0", "--log", workplace.place, "--policy", policy,
-            "--snapshot-every", "1s", "--idle-lag", "200ms",
-            "--lanes", "\(1 + random.next(below: 3))",
-        ])
+    private func start(_ workplace: Workplace, _ random: inout SeededRandom) throws -> Child {
+        let lanes = ["--lanes", "\(1 + random.next(below: 3))"]
+        return try workplace.start("run", try workplace.evaluating() + lanes)
     }
 
     /// Kills it while it restores, or after some more uploads and a while.
     private func runAndKill(
-        _ workplace: Workplace, _ policy: String, _ clients: Clients,
-        _ random: inout SeededRandom
+        _ workplace: Workplace, _ clients: Clients, _ random: inout SeededRandom
     ) throws {
-        let child = try start(workplace, policy, &random)
+        let child = try start(workplace, &random)
         defer { child.close() }
         if random.chance(20) {
             _ = try child.line(with: "log opened")
@@ -90,25 +79,5 @@ struct KillTests {
         clients.send(to: nil)
         #expect(try child.waitForEnd() == .killed(SIGKILL))
         #expect(!child.complaints.contains("\"level\":\"error\""), "\(child.complaints)")
-    }
-
-    /// The edge says of every app what its last throttle record says, at a moment between changes.
-    private func checkAnswers(of address: String, _ log: SQLiteLog) throws {
-        let connection = HTTPConnection()
-        for app in Workload.apps {
-            _ = try eventually("the edge tells the last state of \(app)") { () -> Bool? in
-                let record = try log.throttleRecords().last { $0.change.app.text == app }
-                let answer = try connection.get("\(address)/v1/apps/\(app)")
-                let document = try #require(DocumentReader().read(answer.body))
-                guard answer.status == 200, let change = record?.change else { return nil }
-                let isSame =
-                    document["state"]?.text == change.state.name
-                    && document["severity"]?.integer == Int64(change.state.severity)
-                    && document["revision"]?.integer == change.revision
-                    && document["since"]?.integer == change.since
-                    && document["cause"]?.text == change.cause.name
-                return isSame ? true : nil
-            }
-        }
     }
 }

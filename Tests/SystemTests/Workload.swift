@@ -31,8 +31,8 @@ struct SentUpload: Sendable {
 /// Makes the uploads of one client, one after the other.
 struct Workload {
     static let apps = (0..<12).map { "app-\($0)" }
-    /// So many uploads long an app is well or in trouble.
-    private static let phaseUploads = 16
+    /// So long an app is well or in trouble, each at another time.
+    private static let phaseMilliseconds: Int64 = 3_000
 
     private let client: Int
     private var random: SeededRandom
@@ -70,7 +70,7 @@ struct Workload {
     }
 
     private mutating func addSessions(of app: Int, now: Int64, to events: inout [String]) {
-        let phase = (number / Self.phaseUploads + app) % 4
+        let phase = (Int(now / Self.phaseMilliseconds) + app) % 4
         let isLaunchBroken = phase == 3 && app % 4 == 0
         for _ in 0...random.next(below: 12) {
             sessions += 1
@@ -99,7 +99,7 @@ struct Workload {
         switch random.next(below: 50) {
         case 0 where random.chance(10): 4_000_000
         case 0...2: random.next(below: 3_500_000)
-        default: 52_000 + random.next(below: 6_000)
+        default: 54_000 + random.next(below: 4_000)
         }
     }
 

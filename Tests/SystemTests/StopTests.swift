@@ -1,0 +1,59 @@
+// A stop that is asked for, under load, and the start after it.
+import BrakeWire
+import Foundation
+import SQLiteLog
+import Testing
+
+@Suite("The program, asked to stop")
+struct StopTests {
+    @Test("ends well under load, keeps what it has accepted, and goes on from its last snapshots")
+    func stopUnderLoad() throws {
+        try withWorkplace { workplace in
+            let clients = Clients(count: 4, seed: 1)
+            defer { _ = clients.finish() }
+            let first = try workplace.start("run", try workplace.evaluating())
+            defer { first.close() }
+            clients.send(to: try first.address())
+            clients.waitForUploads(150, milliseconds: Child.patienceMilliseconds)
+            first.signal(SIGTERM)
+            #expect(try first.waitForEnd() == .exited(0), "\(first.complaints)")
+            clients.send(to: nil)
+            let tally = try #require(clients.finish())
+            let second = try workplace.start("run", try workplace.evaluating())
+            defer { second.close() }
+            try checkRestore(try second.line(with: "partitions restored"), workplace)
+            let log = try workplace.open()
+            defer { log.close() }
+            _ = try eventually("all is counted") { try log.isCounted() ? true : nil }
+            second.signal(SIGTERM)
+            #expect(try second.waitForEnd() == .exited(0), "\(second.complaints)")
+            let invariants = Invariants(log: log)
+            _ = try invariants.checkAll(tally, workplace)
+            try invariants.checkPositions()
+        }
+    }
+
+    /// Every partition with an app has a snapshot, which one more epoch follows; those without have
+    /// nothing in their epochs to count.
+    private func checkRestore(_ line: String, _ workplace: Workplace) throws {
+        #expect(line.contains(#""partitions":16"#))
+        let log = try workplace.open()
+        defer { log.close() }
+        let partitions = Set(try log.throttleRecords().map(\.partition)).count
+        #expect(line.contains("\"snapshots\":\(partitions)"), "\(line)")
+    }
+
+    @Test("is stopped by a second signal at once", arguments: [SIGTERM, SIGINT])
+    func impatient(number: Int32) throws {
+        try withWorkplace { workplace in
+            let child = try workplace.start("serve")
+            defer { child.close() }
+            _ = try child.address()
+            child.signal(number)
+            _ = try child.line(with: "\"msg\":\"stopping\"")
+            child.signal(number)
+            let ending = try child.waitForEnd()
+            #expect(ending == .exited(0) || ending == .exited(128 + number))
+        }
+    }
+}
