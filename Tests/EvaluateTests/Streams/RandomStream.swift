@@ -220,8 +220,10 @@ extension RandomStream {
         case 0: return "\(time / 1_000)"
         case 1: return "\(time / 1_000).\(thousandths)"
         case 2: return "\(time).\(random.number(0...9))"
-        case 3: return "\(time * 1_000 + random.number(-500...499))"
-        case 4: return "\(time * 1_000_000 + random.number(-500_000...499_999))"
+        case 3: return "\(time * 1_000 + random.pick([-500, 499, random.number(-500...499)]))"
+        case 4:
+            return
+                "\(time * 1_000_000 + random.pick([-500_000, 499_999, random.number(0...9_999)]))"
         case 5: return "\(time).0"
         default: return "\(time / 1_000).\(thousandths)e0"
         }

@@ -172,6 +172,26 @@ struct DecisionTimelineTests {
             61m..74m/60s a start x4 s=t*
             """
         ),
+        (
+            "a launch failure no stricter than the rules leaves the cause to the rule",
+            """
+            policy probe
+            with launch {"alive_below":0.5,"baseline":0.9,"min_sessions":20,"state":"Caution"}
+            0s..59m/60s a start x4 s=s* & a alive x4 s=s* => a Normal initial r1
+            60m        a start x200 s=t* & a crash id=c
+            61m        => a Caution rule rule=any r2 @3601s
+            """
+        ),
+        (
+            "a launch failure stricter than the rules is the cause",
+            """
+            policy probe
+            with launch {"alive_below":0.5,"baseline":0.9,"min_sessions":20,"state":"Throttle"}
+            0s..59m/60s a start x4 s=s* & a alive x4 s=s* => a Normal initial r1
+            60m        a start x200 s=t* & a crash id=c
+            61m        => a Throttle launch_failure rule=- r2 @3601s
+            """
+        ),
     ]
 
     @Test("All decide as told", arguments: TimelineDecider.all, stories.indices)
