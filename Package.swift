@@ -85,7 +85,7 @@ let package = Package(
             name: "LogBench", dependencies: ["EventLog", "SQLiteLog"], path: "Benchmarks/LogBench",
             swiftSettings: strict),
         .executableTarget(
-            name: "KafkaBench", dependencies: ["EventLog", "KafkaLog"],
+            name: "KafkaBench", dependencies: ["EventLog", "KafkaLog", "Runtime"],
             path: "Benchmarks/KafkaBench", swiftSettings: strict),
 
         // Tests.

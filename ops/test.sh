@@ -10,9 +10,11 @@ trap 'rm -f "$log"' EXIT
 
 swift build "${flags[@]}" --build-tests --explicit-target-dependency-import-check error
 
-status=0
-swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | grep -v ' started\.$' || true
+# The status is that of the tests, not that of the filter behind them.
+set +e
+swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | grep -v ' started\.$'
 status=${PIPESTATUS[0]}
+set -e
 
 echo
 echo "Summary"

@@ -4,6 +4,7 @@
 import EventLog
 import Foundation
 import KafkaLog
+import Runtime
 
 let arguments = CommandLine.arguments
 guard arguments.count >= 2 else {
@@ -66,9 +67,10 @@ func commit(_ worker: any LogWorker, rounds: Int, pauseMilliseconds: Int) throws
         OutgoingRecord(
             .throttle, partition: index % partitions, key: Array("app-000123".utf8), value: value)
     }
+    let pauses = StopSignal()
     var took: [Double] = []
     for round in -20..<rounds {
-        usleep(UInt32(pauseMilliseconds) * 1_000)
+        pauses.wait(milliseconds: pauseMilliseconds)
         var positions: [TopicPartition: Int64] = [:]
         for partition in 0..<partitions {
             positions[TopicPartition(.session, partition)] = Int64(round + 20)

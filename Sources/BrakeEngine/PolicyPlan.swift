@@ -2,8 +2,8 @@
 
 import BrakeModel
 
-/// A policy and what the evaluator asks of it for each event and look. A class, so that handing it to
-/// a look counts one reference and not those of all the policy's parts.
+/// A policy and what the evaluator asks of it for each event and look. A class, so that handing it
+/// to a look counts one reference and not those of all the policy's parts.
 final class PolicyPlan: Sendable {
     let policy: Policy
     /// An app in Normal with nothing bad in its windows needs a look only from so many sessions an
