@@ -33,10 +33,10 @@ enum RunCommand: Subcommand {
         let address = command[listen]
         let edge = ServeOptions.edge(command, process)
         let routes = try CollectOptions.routes(command, process, address: address) + edge.routes
+        let services = try EvaluateOptions.services(command, process) + [edge.service]
         // An upload waits for the log on its connection's thread; nobody else waits behind it.
-        let listener = process.listener(address, routes, threads: .perConnection)
-        return process.run(
-            try EvaluateOptions.services(command, process) + [edge.service, listener])
+        let listener = try process.listener(address, routes, threads: .perConnection)
+        return process.run(services + [listener])
     }
 }
 
@@ -55,7 +55,7 @@ enum CollectCommand: Subcommand {
         let process = try StageProcess(command)
         let address = command[listen]
         let routes = try CollectOptions.routes(command, process, address: address)
-        let listener = process.listener(
+        let listener = try process.listener(
             address, routes + OperationsRoutes.routes(process.metrics), threads: .perConnection)
         return process.run([listener])
     }
@@ -75,9 +75,10 @@ enum EvaluateCommand: Subcommand {
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
         let process = try StageProcess(command)
-        let listener = process.listener(
+        let services = try EvaluateOptions.services(command, process)
+        let listener = try process.listener(
             command[listen], OperationsRoutes.routes(process.metrics), threads: .pool(1))
-        return process.run(try EvaluateOptions.services(command, process) + [listener])
+        return process.run(services + [listener])
     }
 }
 
@@ -95,7 +96,7 @@ enum ServeCommand: Subcommand {
     static func run(_ command: ParsedCommand) throws -> Int32 {
         let process = try StageProcess(command)
         let edge = ServeOptions.edge(command, process)
-        let listener = process.listener(command[listen], edge.routes, threads: .pool(2))
+        let listener = try process.listener(command[listen], edge.routes, threads: .pool(2))
         return process.run([edge.service, listener])
     }
 }

@@ -59,18 +59,19 @@ struct StageProcess {
         }
     }
 
-    /// Serves routes at an address.
+    /// Serves routes at an address, from now on: when that is taken, as by a program that was
+    /// started twice, it must be known before an evaluator takes the partitions of the first one.
+    /// Nothing that may fail comes between this and the run of the service, which stops it.
     func listener(
         _ address: ListenAddress, _ routes: [Route], threads: HTTPListener.Settings.Threads
-    ) -> Service {
+    ) throws(HTTPFault) -> Service {
         var settings = HTTPListener.Settings(address: address)
         settings.threads = threads
         let listener = HTTPListener(
             "http", settings, router: Router(routes), log: logger.named("http"), metrics: metrics)
-        let logger = logger
+        try listener.start()
+        logger.info("listening", ["address": "http://\(address.host):\(listener.port)"])
         return Service("http") { stop in
-            try listener.start()
-            logger.info("listening", ["address": "http://\(address.host):\(listener.port)"])
             while !stop.wait(milliseconds: 60_000) {}
             listener.stop()
         }
