@@ -65,7 +65,7 @@ extension PolicyFields {
         let document = object(value, at: "", keys: policyKeys)
         let levels = object(
             document["levels"] ?? .object([]), at: "levels", keys: strictStates.map(\.0))
-        let policy = Policy(
+        return Policy(
             name: name(document, "name"),
             version: Int(integer(document, "version", in: 1...countMax)),
             tickMilliseconds: integer(document, "tick_ms", in: 100...3_600_000, absent: 1_000),
@@ -78,21 +78,8 @@ extension PolicyFields {
             caution: level(levels, .caution), throttle: level(levels, .throttle),
             halt: level(levels, .halt),
             relapseSeconds: integer(document, "relapse_s", in: 0...secondsMax, absent: 0),
-            dwellMaxSeconds: 0, silence: silence(document), launch: launch(document))
-        return withDwellMax(policy, document)
-    }
-
-    /// Without a longest dwell, relapses lengthen none.
-    private mutating func withDwellMax(_ policy: Policy, _ document: Object) -> Policy {
-        var policy = policy
-        let dwells = [policy.caution, policy.throttle, policy.halt].map(\.dwellSeconds)
-        let longest = dwells.max() ?? 0
-        policy.dwellMaxSeconds = integer(
-            document, "dwell_max_s", in: 0...secondsMax, absent: longest)
-        if policy.dwellMaxSeconds < longest {
-            report("dwell_max_s", "expected at least the longest dwell_s, \(longest)")
-        }
-        return policy
+            dwellMaxSeconds: integer(document, "dwell_max_s", in: 0...secondsMax, absent: 0),
+            silence: silence(document), launch: launch(document))
     }
 
     private mutating func counting(_ document: Object) -> Policy.Counting {
