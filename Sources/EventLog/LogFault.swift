@@ -8,6 +8,9 @@ package struct LogFault: Error, Sendable, CustomStringConvertible {
         case retry
         /// Another process has taken over: drop all state of the open epoch and stop.
         case fenced
+        /// The group has given this member up, as after too long a silence of the log, and nobody
+        /// has its place: close the worker, drop all state, and begin with a new one.
+        case rejoin
         /// No retry helps: stop and tell the operator.
         case stop
     }

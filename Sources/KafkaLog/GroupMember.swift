@@ -201,7 +201,7 @@ final class GroupMember {
             error = RDKafkaError(code: cause)
             // A member that is beyond repair has lost its partitions, whatever the cause.
             if error.kind == .fatal || error.kind == .retriable {
-                error = RDKafkaError(code: cause, kind: .fenced)
+                error = RDKafkaError(code: cause, kind: .lost)
             }
         }
         switch error.kind {
@@ -210,7 +210,7 @@ final class GroupMember {
         case .permanent where code == RD_KAFKA_RESP_ERR__MAX_POLL_EXCEEDED:
             // The revocation that follows says it all.
             client.context.note(trouble: text)
-        case .fenced, .authorization, .permanent:
+        case .fenced, .lost, .authorization, .permanent:
             throw error.fault("stay in the group", at: place)
         }
     }

@@ -9,6 +9,8 @@ final class KafkaWorker: LogWorker {
     static let questionMilliseconds = 5_000
     /// Between two looks at whether the log wants waits to end.
     static let sliceMilliseconds = 50
+    /// A few heartbeats.
+    static let verdictMilliseconds: Int64 = 3_000
 
     private let settings: KafkaSettings
     private let inquiry: ClusterInquiry
@@ -124,23 +126,50 @@ final class KafkaWorker: LogWorker {
         let isOwned =
             positions.keys.allSatisfy { owned.contains($0.partition) }
             && outputs.allSatisfy { !$0.topic.isPartitioned || owned.contains($0.partition) }
-        _ = changeWaits()
-        if case .revoke(isLost: true) = waiting { isLost = true }
-        guard isOwned, !isLost, !owned.isEmpty else {
+        guard isOwned, !owned.isEmpty else {
             throw LogFault(
-                "commit", at: settings.place,
-                reason: "the partitions are no longer this member's",
-                hint: "after too long a silence of this process or of the brokers, the group gives "
-                    + "them to others; restore from what is committed",
+                "commit", at: settings.place, reason: "the partitions are not this member's",
                 remedy: .fenced)
         }
+        if hasLost() { throw lostFault }
         var fence = positions
         // The group's fence hangs on offsets: without any, one that nobody reads does it.
         if fence.isEmpty, let partition = owned.min() {
             fence[TopicPartition(.epoch, partition)] = 0
         }
-        return try producer.commit(
-            outputs, positions: fence, generation: generation, member: member)
+        do {
+            return try producer.commit(
+                outputs, positions: fence, generation: generation, member: member)
+        } catch {
+            guard error.remedy == .fenced else { throw error }
+            throw verdict(error)
+        }
+    }
+
+    private var lostFault: LogFault {
+        LogFault(
+            "commit", at: settings.place, reason: "the group has given this member up",
+            hint: "this process or the brokers were silent for too long", remedy: .rejoin)
+    }
+
+    /// Whether the partitions may be another member's already.
+    private func hasLost() -> Bool {
+        _ = changeWaits()
+        if case .revoke(isLost: true) = waiting { isLost = true }
+        return isLost
+    }
+
+    /// A member without a name, since it has lost its session, is refused as if another one had its
+    /// place. Its next heartbeat tells which of both it is.
+    private func verdict(_ fault: LogFault) -> LogFault {
+        let deadline = LogClock.steady.now() + KafkaWorker.verdictMilliseconds
+        while LogClock.steady.now() < deadline {
+            fetcher.wakeUp.reset()
+            if hasLost() { return lostFault }
+            if let failure { return failure }
+            fetcher.wakeUp.wait(milliseconds: KafkaWorker.sliceMilliseconds)
+        }
+        return fault
     }
 
     func close() {

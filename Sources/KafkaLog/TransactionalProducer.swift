@@ -84,7 +84,7 @@ final class TransactionalProducer {
                     else {
                         throw LogFault(
                             "commit", at: place, reason: "the commit before took effect after all",
-                            hint: "restore from what is committed", remedy: .fenced)
+                            hint: "restore from what is committed", remedy: .rejoin)
                     }
                     return TransactionalProducer.ends(of: attempt)
                 }
@@ -151,7 +151,7 @@ extension TransactionalProducer {
         guard let (metadata, _) = unsafe member.groupMetadata() else {
             throw failure(
                 "commit positions",
-                RDKafkaError(code: RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, kind: .fenced))
+                RDKafkaError(code: RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID))
         }
         defer { unsafe rd_kafka_consumer_group_metadata_destroy(metadata) }
         let list = RDKafkaPartitionList(capacity: attempt.positions.count)
@@ -249,7 +249,7 @@ extension TransactionalProducer {
         case (.open, .abortable), (.open, .retriable):
             abort()
             if isLate || failure.error.kind == .retriable { throw fault }
-        case (.open, .fenced), (.open, .authorization), (.open, .permanent):
+        case (.open, .fenced), (.open, .lost), (.open, .authorization), (.open, .permanent):
             abort()
             throw fault
         }

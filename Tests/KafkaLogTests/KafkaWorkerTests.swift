@@ -159,14 +159,14 @@ extension KafkaTests {
                         [.init(.epoch, 0, "zombie"), .init(.notice, 0, "zombie")],
                         positions: positions)
                 }
-                #expect(refused.remedy == .fenced)
+                #expect(refused.remedy == .rejoin)
                 _ = try other.commit([.init(.epoch, 0, "2")], positions: positions)
                 other.close()
                 #expect(try silent.nextChange() == .revoked(all))
                 #expect(
                     try fault {
                         _ = try silent.commit([.init(.epoch, 0, "zombie")], positions: positions)
-                    }.remedy == .fenced)
+                    }.remedy == .rejoin)
                 #expect(try silent.nextChange() == .assigned(all))
                 _ = try silent.commit([.init(.epoch, 0, "3")], positions: positions)
                 #expect(try log.readAll(.epoch, 0) == ["1", "2", "3"])
@@ -252,7 +252,7 @@ extension KafkaTests {
                         if isOver.load(ordering: .sequentiallyConsistent) { after += 1 }
                     } catch let fault as LogFault where fault.remedy == .retry {
                         retries += 1
-                    } catch let fault as LogFault where fault.remedy == .fenced {
+                    } catch let fault as LogFault where fault.remedy == .rejoin {
                         // Out of the group for too long: as after a restart of the process.
                         rejoins += 1
                         worker.close()

@@ -11,9 +11,30 @@ final class RDKafkaContext: Sendable {
     /// Where delivery reports go; only producers have any.
     let deliveries = DeliveryBoard()
     private let trouble = Mutex<String?>(nil)
+    /// By facility, the second of its last line and how many more came in it.
+    private let recent = Mutex<[String: (second: Int64, more: Int)]>([:])
 
     init(log: @escaping @Sendable (KafkaLogLine) -> Void) {
         self.log = log
+    }
+
+    /// Passes on one line a second of each facility: what is tried a thousand times a second is
+    /// not told a thousand times.
+    func take(_ line: KafkaLogLine) {
+        // Who asks for debugging wants everything.
+        guard line.level < 7 else { return log(line) }
+        let second = LogClock.steady.now() / 1_000
+        let more: Int? = recent.withLock { recent in
+            guard let last = recent[line.facility], last.second == second else {
+                return recent.updateValue((second, 0), forKey: line.facility)?.more ?? 0
+            }
+            recent[line.facility] = (second, last.more + 1)
+            return nil
+        }
+        guard let more else { return }
+        var line = line
+        if more > 0 { line.message += " (and \(more) more before)" }
+        log(line)
     }
 
     /// The last trouble of a connection, with the broker's name.
@@ -146,7 +167,7 @@ final class RDKafkaClient: @unchecked Sendable {
                 message: String(cString: message))
             // A file of properties serves producers and consumers: half of them is always idle.
             if line.facility == "CONFWARN" && line.message.contains("will be ignored") { return }
-            context.log(line)
+            context.take(line)
         }
         switch role {
         case .producer, .inquirer:

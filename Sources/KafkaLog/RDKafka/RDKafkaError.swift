@@ -14,8 +14,10 @@ struct RDKafkaError: Error, Sendable {
         case abortable
         /// The client is of no use any more: a new one is needed.
         case fatal
-        /// The group has given our place to another member, or forgotten us.
+        /// Another member has taken our place in the group.
         case fenced
+        /// The group has given us up; who has our partitions now, it decides anew.
+        case lost
         /// A right is missing or credentials are wrong.
         case authorization
         /// No repetition helps.
@@ -41,7 +43,7 @@ struct RDKafkaError: Error, Sendable {
         // The group and missing rights decide before the flags: a transaction aborted because
         // another member has our partitions must not be sent again.
         let kind: Kind =
-            if byCode == .fenced || byCode == .authorization {
+            if byCode == .fenced || byCode == .lost || byCode == .authorization {
                 byCode
             } else if unsafe rd_kafka_error_is_fatal(error) != 0 {
                 .fatal
@@ -68,9 +70,11 @@ struct RDKafkaError: Error, Sendable {
     /// transaction has only timed out. Whether another process took over is for the group to say.
     static func kind(of code: rd_kafka_resp_err_t) -> Kind {
         switch code {
-        case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID,
-            RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID, RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
+        case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
             .fenced
+        case RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID,
+            RD_KAFKA_RESP_ERR__ASSIGNMENT_LOST:
+            .lost
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
             RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED,
             RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
@@ -126,6 +130,7 @@ struct RDKafkaError: Error, Sendable {
             switch kind {
             case .retriable, .abortable, .fatal: .retry
             case .fenced: .fenced
+            case .lost: .rejoin
             case .authorization, .permanent: .stop
             }
         var reason = "\(text) [\(name)]"
