@@ -18,6 +18,9 @@ enum EvaluateOptions {
         "snapshot-every", in: 1_000...3_600_000, default: 60_000,
         help: "how often the state of a partition is put into the log")
 
+    /// Before a lane that the group has given up joins it again.
+    private static let rejoinMilliseconds = 500
+
     static let options: [any DeclaredOption] = [
         PolicyOption.option, lanes, apps, idleLag, snapshots,
     ]
@@ -37,9 +40,19 @@ enum EvaluateOptions {
         return (0..<command[lanes]).map { lane in
             Service("lane \(lane)") { stop in
                 stop.whenRequested { log.interrupt() }
-                let evaluator = EvaluatorLane(
-                    log: log, lane: lane, settings: fixed, logger: logger, metrics: metrics)
-                try evaluator.run(stop: stop)
+                while !stop.isRequested {
+                    let evaluator = EvaluatorLane(
+                        log: log, lane: lane, settings: fixed, logger: logger, metrics: metrics)
+                    do throws(LogFault) {
+                        try evaluator.run(stop: stop)
+                    } catch {
+                        guard error.remedy == .rejoin else { throw error }
+                        logger.warning(
+                            "joining the group again",
+                            ["lane": LogValue(lane), "fault": LogValue(error)])
+                        stop.wait(milliseconds: rejoinMilliseconds)
+                    }
+                }
             }
         }
     }
