@@ -12,6 +12,8 @@ struct Verdict: Equatable {
     var launchFails = false
     /// The recovery of the present level holds, or it has none.
     var recovers = false
+    /// Some of what the windows should hold was not there to be counted: nothing eases on them.
+    var isPartial = false
     /// Sessions of ten minutes and of the hour, for silence.
     var sessionsTenMinutes = 0
     var sessionsHour = 0
@@ -103,7 +105,8 @@ struct BrakeState: BitwiseCopyable, Equatable {
         at tick: Int64, verdict: Verdict, policy: Policy, isFirst: Bool
     ) -> Bool {
         guard state > .normal else { return false }
-        let isHeld = !hasChanged && verdict.target == .normal && !isSilent
+        let isHeld =
+            !hasChanged && verdict.target == .normal && !isSilent && !verdict.isPartial
         Self.extend(&heldSince, at: tick, while: isHeld)
         Self.extend(&calmSince, at: tick, while: isCalm(verdict, policy: policy))
         if isFirst { return false }
@@ -131,6 +134,7 @@ struct BrakeState: BitwiseCopyable, Equatable {
     private func isCalm(_ verdict: Verdict, policy: Policy) -> Bool {
         let launchCalls = verdict.launchFails && (policy.launch.map { $0.state >= state } ?? false)
         return verdict.target < state && !launchCalls && !isSilent && verdict.recovers
+            && !verdict.isPartial
     }
 
     private static func extend(_ run: inout Int64, at tick: Int64, while holds: Bool) {

@@ -46,9 +46,10 @@ extension Evaluator {
         slide(slot, isOver ? Metric.allCases : Metric.decisive, to: head)
         let plan = plans[Int(apps.slots[slot].policy)]
         let judgement = Judgement(plan: plan, windows: rateCounts(of: slot, plan.policy.counting))
-        let verdict = judgement.verdict(in: stateToJudge(slot)) {
+        var verdict = judgement.verdict(in: stateToJudge(slot)) {
             deviceCount(of: slot, $0, head: head)
         }
+        verdict.isPartial = tick < windowsFullAt
         let transition = apps.slots[slot].brake.decide(
             at: tick, verdict: verdict, policy: plan.policy)
         if let cause = transition.cause {
@@ -201,6 +202,7 @@ extension Evaluator {
         let policy = plan.policy
         let brake = app.brake
         if hasChanged, brake.state > .normal { return policy.tick(after: tick) }
+        let isWaiting = brake.state > .normal && tick < windowsFullAt
         var next = app.rows.indices.contains { !app.rows[$0].isNone } ? releaseTick(slot) : .max
         for shape in WindowShape.allCases {
             let window = shape.rawValue
@@ -215,6 +217,7 @@ extension Evaluator {
         if judgement.windows[2].sessions >= plan.watchedSessions {
             next = min(next, boundary(of: .tenMinutes, after: tick, policy))
         }
+        if isWaiting { next = min(next, policy.tick(notBefore: windowsFullAt)) }
         if brake.calmSince != BrakeState.never {
             next = min(
                 next, policy.tick(notBefore: brake.calmSince + brake.dwellMilliseconds(policy)))

@@ -28,8 +28,14 @@ extension Evaluator {
     package mutating func beginRecount() { isRecounting = true }
 
     /// Ends the recount at a clock: every app is looked at, at its next tick.
-    package mutating func resume(at time: Int64) {
+    ///
+    /// `coverage`: since when everything was there to be counted. Until the longest window lies
+    /// behind it, apps can be braked but none is eased: what is missing could be crashes.
+    package mutating func resume(at time: Int64, coveredSince coverage: Int64) {
         isRecounting = false
+        if coverage > Self.notStarted {
+            windowsFullAt = coverage + Int64(WindowShape.hour.seconds) * 1_000
+        }
         clock = max(clock, time)
         calendar = Calendar()
         nextDecision = .max

@@ -5,7 +5,9 @@ import BrakeModel
 
 extension Evaluator {
     /// Rises when the bytes mean something else; golden files keep every version readable.
-    private static let snapshotVersion: UInt8 = 1
+    private static let snapshotVersion: UInt8 = 2
+    /// Without the time at which windows are full: they are.
+    private static let snapshotVersionOfFullWindows: UInt8 = 1
     /// A time more than this from the clock is no time of ours.
     private static let timeMax = 1 << 53
 
@@ -15,6 +17,7 @@ extension Evaluator {
         writer.bytes.append(Self.snapshotVersion)
         writer.write(signed: clock)
         writer.write(fixed: checksum)
+        writer.write(signed: windowsFullAt > clock ? windowsFullAt : -1)
         writer.write(plans.count)
         for plan in plans { writer.write(text: plan.policy.name.utf8) }
         writer.write(apps.count)
@@ -82,12 +85,17 @@ extension Evaluator {
         self.init(policies: policies, limits: limits)
         var reader = SnapshotReader(bytes)
         let version = try reader.byte()
-        guard version == Self.snapshotVersion else { throw .unknownVersion(Int(version)) }
+        guard [Self.snapshotVersion, Self.snapshotVersionOfFullWindows].contains(version) else {
+            throw .unknownVersion(Int(version))
+        }
         clock = try reader.signed()
         guard clock == Self.notStarted || (0...Int64(Self.timeMax)).contains(clock) else {
             throw .damaged
         }
         checksum = try reader.fixed()
+        if version != Self.snapshotVersionOfFullWindows {
+            windowsFullAt = try time(from: &reader) ?? Self.notStarted
+        }
         var places: [UInt8] = []
         for _ in 0..<(try reader.number(upTo: 256)) {
             let name = String(decoding: try reader.text(bytesMax: 1_024), as: UTF8.self)

@@ -52,6 +52,8 @@ package struct Evaluator: ~Copyable {
     var touchTicks: [Int64]
     /// The earliest tick with anything to decide.
     var nextDecision = Int64.max
+    /// From here on the windows hold all they should: see `resume`.
+    var windowsFullAt = Evaluator.notStarted
     /// Counts without deciding, to fill windows again when no snapshot is left.
     var isRecounting = false
     /// Keeps loads that look ahead from being optimised away.

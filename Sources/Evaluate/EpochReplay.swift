@@ -11,6 +11,8 @@ final class EpochReplay {
     private let group: PartitionGroup
     private let scan: LogScan
     private let decoder = EventDecoder()
+    /// By input, the append time of the first record read.
+    private(set) var firstAppends: [Int64?] = EventType.allCases.map { _ in nil }
 
     /// Begins at the end offsets of the epoch before the first to be counted.
     init(
@@ -37,15 +39,15 @@ final class EpochReplay {
         }
     }
 
-    /// Counts what lies before these offsets, then moves the clock.
+    /// Counts what lies before these offsets, then moves the clock. Reads an input only when the
+    /// merge cannot go on without it, so that no more than a piece of each waits in memory.
     func count(upTo ends: EpochRecord.Offsets, clock: Int64) throws(LogFault) {
-        while EventType.allCases.contains(where: {
-            scan.position(Self.place($0, group.partition)) < ends[$0]
-        }) {
-            let more = try scan.next { record in
-                if let type = EventType(name: record.topic.name) {
-                    group.take(record, as: type, with: decoder)
-                }
+        let ends = EventType.allCases.map { ends[$0] }
+        while let input = group.recount(upTo: ends, clock: clock) {
+            let type = EventType.allCases[input]
+            let more = try scan.next(of: Self.place(type, group.partition)) { record in
+                if firstAppends[input] == nil { firstAppends[input] = record.append }
+                group.take(record, as: type, with: decoder)
             }
             guard more else {
                 throw LogFault(
@@ -54,7 +56,6 @@ final class EpochReplay {
                     hint: "was the log replaced or cut?", remedy: .stop)
             }
         }
-        group.recount(upTo: EventType.allCases.map { ends[$0] }, clock: clock)
     }
 
     func close() { scan.close() }

@@ -31,6 +31,7 @@ package final class EvaluatorLane {
     private var groups: [Int: PartitionGroup] = [:]
     private var tallies: [Int: Tallies] = [:]
     private var schedule: LaneSchedule
+    /// Until the log has said that no change waits: what is revoked is given away by asking again.
     private var assignmentWaits = true
     /// Assigned, but not restored yet.
     private var unrestored: [Int] = []
@@ -85,8 +86,7 @@ package final class EvaluatorLane {
         if groups.isEmpty { return }
         try read(worker, waitMilliseconds: unrestored.isEmpty ? waitMilliseconds : 0)
         let groups = orderedGroups
-        // What waits belongs before what is counted already: see `hasStragglers`.
-        try commit(groups.filter { $0.hasStragglers && $0.hasMoved }, worker)
+        try commit(groups.filter(\.mustCut), worker)
         for group in groups {
             group.count()
             group.followWallClock(idleLag: settings.idleLagMilliseconds)
@@ -115,6 +115,9 @@ package final class EvaluatorLane {
         worker = nil
     }
 
+    /// Events read that wait for other inputs, of all its partitions.
+    package var eventsWaiting: Int { groups.values.reduce(0) { $0 + $1.eventsWaiting } }
+
     /// In order of partition, so that nothing depends on the order of a table.
     private var orderedGroups: [PartitionGroup] {
         groups.values.sorted { $0.partition < $1.partition }
@@ -126,7 +129,7 @@ package final class EvaluatorLane {
             orderedGroups, atMost: waitMilliseconds, now: clocks.monotonicMilliseconds(),
             wall: clocks.wallMilliseconds())
         let outcome = try worker.poll(into: batch, waitMilliseconds: wait)
-        assignmentWaits = outcome.assignmentWaits
+        if outcome.assignmentWaits { assignmentWaits = true }
         for index in batch.records.indices {
             let record = batch.records[index]
             guard let type = EventType(name: record.topic.name) else { continue }

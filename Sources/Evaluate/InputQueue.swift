@@ -32,7 +32,8 @@ struct InputQueue {
     }
 
     var isEmpty: Bool { firstMark == marks.count }
-    var isFull: Bool { batch.events.count - firstEvent >= Self.eventsMax }
+    var isFull: Bool { eventsWaiting >= Self.eventsMax }
+    var eventsWaiting: Int { batch.events.count - firstEvent }
 
     /// The append time of the next record, nil when none waits.
     var nextAppend: Int64? { isEmpty ? nil : marks[firstMark].append }

@@ -14,8 +14,8 @@ final class LogScan {
     private let batch = LogBatch(bytesMax: LogScan.batchBytes)
     private let places: Set<TopicPartition>
     private let place: String
-    /// Whether the last read has shown that nothing follows.
-    private var isAtEnd = false
+    /// What reads have shown to have no more.
+    private var ended: Set<TopicPartition> = []
 
     init(_ log: any EventLog, from positions: [TopicPartition: Int64]) throws(LogFault) {
         reader = try log.makeReader(from: positions)
@@ -26,9 +26,13 @@ final class LogScan {
     /// Where a partition will be read next.
     func position(_ place: TopicPartition) -> Int64 { reader.positions[place] ?? 0 }
 
-    /// Hands over the next records; false when all partitions have been read to their ends.
-    func next(_ body: (LogRecord) -> Void) throws(LogFault) -> Bool {
-        if isAtEnd { return false }
+    /// Hands over the next records, of one partition or of all; false when read to the end.
+    func next(
+        of only: TopicPartition? = nil, _ body: (LogRecord) -> Void
+    ) throws(LogFault) -> Bool {
+        let wanted = only.map { [$0] } ?? places
+        if ended.isSuperset(of: wanted) { return false }
+        reader.held = places.subtracting(wanted)
         let begun = SystemClock.monotonicMilliseconds()
         // What is there is asked for first: at the end, waiting for more would be in vain.
         var wait = 0
@@ -36,9 +40,9 @@ final class LogScan {
             let before = reader.positions
             let outcome = try reader.poll(into: batch, waitMilliseconds: wait)
             for index in batch.records.indices { body(batch.records[index]) }
-            isAtEnd = outcome.ended.isSuperset(of: places)
+            ended.formUnion(outcome.ended)
             if !batch.records.isEmpty || reader.positions != before { return true }
-            if isAtEnd { return false }
+            if ended.isSuperset(of: wanted) { return false }
             wait = Self.pollMilliseconds
             guard SystemClock.monotonicMilliseconds() - begun < Self.stallMilliseconds else {
                 throw LogFault(

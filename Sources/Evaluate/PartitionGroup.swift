@@ -26,8 +26,9 @@ final class PartitionGroup {
     /// Of records that have been read but not counted, by input: they belong to a later epoch.
     private var waitingLetters: [[DeadLetter]]
     private(set) var rejected: [Rejection: Int64] = [:]
-    /// Records counted since the last commit.
+    /// Records counted since the last commit, and the last of them.
     private(set) var recordsCounted = 0
+    private var lastCounted: (append: Int64, input: Int)?
     /// C at the last commit.
     private var committedClock: Int64
 
@@ -68,10 +69,16 @@ final class PartitionGroup {
     func hasPassedTick(of milliseconds: Int64) -> Bool {
         evaluator.clock / milliseconds > committedClock / milliseconds
     }
-    /// Whether records wait that the clock has passed already: the open epoch ends before them, so
-    /// that a replay, which sorts each epoch by append time, counts them where they were counted.
-    var hasStragglers: Bool {
-        queues.contains { ($0.nextAppend ?? .max) < evaluator.clock }
+    /// Whether the open epoch must end before what waits, because the clock or the order of inputs
+    /// has passed it already. A replay moves the clock by an epoch's records, sorted by append time
+    /// and input: it shall count these, too, where they were counted.
+    var mustCut: Bool {
+        queues.indices.contains { input in
+            guard let append = queues[input].nextAppend else { return false }
+            if append < evaluator.clock { return hasMoved }
+            guard let last = lastCounted else { return false }
+            return append == last.append && input < last.input
+        }
     }
     /// How long the first record that waits has to wait for an answer that is younger, at least;
     /// nil when none waits.
@@ -82,6 +89,8 @@ final class PartitionGroup {
     var fullInputs: [TopicPartition] {
         zip(Topic.inputs, queues).filter { $0.1.isFull }.map { TopicPartition($0.0, partition) }
     }
+    /// Events read, but not yet counted.
+    var eventsWaiting: Int { queues.reduce(0) { $0 + $1.eventsWaiting } }
     /// Where the counting stands, for the commit.
     var positions: [TopicPartition: Int64] {
         var positions: [TopicPartition: Int64] = [:]
@@ -140,6 +149,7 @@ final class PartitionGroup {
         {
             queues[input].moveFirst(to: &merged)
             recordsCounted += 1
+            lastCounted = (append, input)
             if merged.events.count >= Self.batchEvents { countMerged() }
         }
         countMerged()
@@ -160,14 +170,21 @@ final class PartitionGroup {
     }
 
     /// Counts an epoch of the past: what each input has before its end offset, then the clock.
-    func recount(upTo ends: [Int64], clock: Int64) {
-        while let input = nextInput(below: ends) {
+    /// Returns the input that has to be read further before it can go on, nil when it is done.
+    func recount(upTo ends: [Int64], clock: Int64) -> Int? {
+        while true {
+            let lacking = queues.indices.first { input in
+                queues[input].isEmpty && queues[input].position < ends[input]
+            }
+            if let lacking { return lacking }
+            guard let input = nextInput(below: ends) else { break }
             queues[input].moveFirst(to: &merged)
             if merged.events.count >= Self.batchEvents { countMerged() }
         }
         countMerged()
         evaluator.advance(to: clock, into: &decisions)
         committedClock = evaluator.clock
+        return nil
     }
 
     /// The input whose next record comes first; of equal append times the first topic's.
@@ -216,6 +233,7 @@ final class PartitionGroup {
     /// Forgets what the epoch would publish: it is in the log.
     func dropOutputs() {
         recordsCounted = 0
+        lastCounted = nil
         committedClock = evaluator.clock
         decisions.removeAll()
         letters.removeAll(keepingCapacity: true)

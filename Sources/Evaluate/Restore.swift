@@ -20,9 +20,6 @@ struct Restored {
 /// epoch's checksum is compared; one that differs stops the partition rather than deciding on
 /// counts that are not those of the log.
 struct Restore {
-    /// How long one read may wait for what the log has said is there.
-    private static let waitMilliseconds = 10_000
-
     let log: any EventLog
     let partition: Int
     let policies: [Policy]
@@ -43,7 +40,7 @@ struct Restore {
         }
         try check(last, against: committed)
         for pointer in last.snapshots {
-            guard let evaluator = restoreImage(pointer) else { continue }
+            guard let evaluator = try restoreImage(pointer) else { continue }
             let epochs = try history.epochs(from: pointer.epoch, upTo: last)
             guard let first = epochs.first, first.number == pointer.epoch else {
                 warn("the epoch of a snapshot is no longer there", pointer)
@@ -71,8 +68,11 @@ struct Restore {
 
     // MARK: From a snapshot
 
-    /// The evaluator of a snapshot, nil, and said, when that is torn or missing.
-    private func restoreImage(_ pointer: EpochRecord.SnapshotPointer) -> Evaluator? {
+    /// The evaluator of a snapshot, nil, and said, when that is torn or missing. A log that does
+    /// not answer is neither.
+    private func restoreImage(
+        _ pointer: EpochRecord.SnapshotPointer
+    ) throws(LogFault) -> Evaluator? {
         var image = SnapshotImage(
             partition: partition, epoch: pointer.epoch, chunks: pointer.chunks,
             bytes: pointer.bytes)
@@ -93,6 +93,8 @@ struct Restore {
             }
             return try Evaluator(
                 restoring: try image.finish(), policies: policies, limits: limits)
+        } catch let fault as LogFault where fault.remedy != .stop {
+            throw fault
         } catch {
             warn("a snapshot cannot be used: \(error)", pointer)
             return nil
@@ -125,22 +127,27 @@ struct Restore {
         _ history: EpochHistory, _ last: EpochRecord
     ) throws(LogFault) -> Restored {
         let first = try firstOffsets()
-        let hasAll = EventType.allCases.allSatisfy { first[$0] == 0 }
-        if hasAll, let epochs = try? history.epochs(from: 1, upTo: last), epochs.first?.number == 1
-        {
-            let group = try replay(
-                Evaluator(policies: policies, limits: limits), epochs: epochs, from: first)
-            return Restored(group: group, epochs: epochs.count)
+        if EventType.allCases.allSatisfy({ first[$0] == 0 }) {
+            let epochs = try history.epochs(from: 1, upTo: last)
+            if epochs.first?.number == 1 {
+                let group = try replay(
+                    Evaluator(policies: policies, limits: limits), epochs: epochs, from: first)
+                return Restored(group: group, epochs: epochs.count)
+            }
         }
         logger.warning(
             "no snapshot is left: states as published, windows from the inputs still there",
             ["partition": LogValue(partition)])
-        let group = try makeGroup(try seeded(), at: first, after: last)
+        // The older snapshots lead to other checksums than this: they are pointed to no longer.
+        let group = try makeGroup(try seeded(), at: first, after: last, snapshots: [])
         group.evaluator.beginRecount()
         let replay = try EpochReplay(log: log, group: group, from: first)
         defer { replay.close() }
         try replay.count(upTo: last.offsets, clock: last.clock)
-        group.evaluator.resume(at: last.clock)
+        let coverage = EventType.allCases.map { type in
+            first[type] == 0 ? .min : replay.firstAppends[Int(type.rawValue)] ?? last.clock
+        }
+        group.evaluator.resume(at: last.clock, coveredSince: coverage.reduce(.min, max))
         group.dropUncounted()
         return Restored(group: group)
     }
@@ -171,14 +178,16 @@ struct Restore {
     // MARK: Parts
 
     private func makeGroup(
-        _ evaluator: consuming Evaluator, at offsets: EpochRecord.Offsets, after last: EpochRecord?
+        _ evaluator: consuming Evaluator, at offsets: EpochRecord.Offsets, after last: EpochRecord?,
+        snapshots: [EpochRecord.SnapshotPointer]? = nil
     ) throws(LogFault) -> PartitionGroup {
         // An epoch tells the end before its own records: where they have ended, only the log knows.
         let throttle = TopicPartition(.throttle, partition)
         return PartitionGroup(
             partition: partition, evaluator: evaluator,
             positions: EventType.allCases.map { offsets[$0] }, number: last?.number ?? 0,
-            snapshots: last?.snapshots ?? [], throttleEnd: try log.bounds(of: throttle).upperBound)
+            snapshots: snapshots ?? last?.snapshots ?? [],
+            throttleEnd: try log.bounds(of: throttle).upperBound)
     }
 
     private func firstOffsets() throws(LogFault) -> EpochRecord.Offsets {

@@ -50,6 +50,9 @@ package protocol LogReader: AnyObject {
     /// Where it will read next, for each of its partitions. Rises past gaps, too.
     var positions: [TopicPartition: Int64] { get }
 
+    /// Partitions that polls leave out, as neither waiting nor ended.
+    var held: Set<TopicPartition> { get set }
+
     /// Refills the batch with records, each partition in order of offset, at most as many bytes as
     /// the batch allows; waits up to the time given when there are none. Every partition with
     /// records waiting gets its turn.

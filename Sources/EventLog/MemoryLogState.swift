@@ -102,9 +102,10 @@ struct MemoryLogState: Sendable {
     }
 
     mutating func deleteRecords(of place: TopicPartition, before offset: Int64) {
-        guard let index = stored[place]?.index(at: offset) else { return }
-        stored[place]?.records.removeFirst(index)
-        stored[place]?.low = offset
+        guard let partition = stored[place] else { return }
+        let low = min(offset, partition.next)
+        stored[place]?.records.removeFirst(partition.index(at: low))
+        stored[place]?.low = max(partition.low, low)
     }
 
     mutating func damage(

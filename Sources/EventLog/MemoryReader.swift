@@ -12,6 +12,11 @@ final class MemoryReader: LogReader {
 
     var positions: [TopicPartition: Int64] { follower.positions }
 
+    var held: Set<TopicPartition> {
+        get { follower.held }
+        set { follower.held = newValue }
+    }
+
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {
         try log.poll(&follower, into: batch, waitMilliseconds: waitMilliseconds, member: nil)
     }

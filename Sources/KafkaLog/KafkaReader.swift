@@ -23,6 +23,11 @@ final class KafkaReader: LogReader {
 
     var positions: [TopicPartition: Int64] { fetcher.positions }
 
+    var held: Set<TopicPartition> {
+        get { fetcher.held }
+        set { fetcher.held = newValue }
+    }
+
     /// How often a partition stood still and was fetched anew.
     var restarts: Int { fetcher.restarts }
 

@@ -15,6 +15,11 @@ final class SQLiteReader: LogReader {
 
     var positions: [TopicPartition: Int64] { follower.positions }
 
+    var held: Set<TopicPartition> {
+        get { follower.held }
+        set { follower.held = newValue }
+    }
+
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {
         try log.poll(
             session, &follower, into: batch, waitMilliseconds: waitMilliseconds, member: nil)

@@ -88,6 +88,11 @@ private final class SteeredReader: LogReader {
 
     var positions: [TopicPartition: Int64] { reader.positions }
 
+    var held: Set<TopicPartition> {
+        get { reader.held }
+        set { reader.held = newValue }
+    }
+
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {
         try log.mayFail("read")
         let piece = piece.sized(log.steer { $0.pieceBytes })

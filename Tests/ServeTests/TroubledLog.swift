@@ -64,6 +64,11 @@ private final class TroubledReader: LogReader {
 
     var positions: [TopicPartition: Int64] { inner.positions }
 
+    var held: Set<TopicPartition> {
+        get { inner.held }
+        set { inner.held = newValue }
+    }
+
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {
         try log.check("read")
         // As a log does that gives a part of what there is: a record at a time, no word of the end.
