@@ -92,7 +92,7 @@ package struct Collector: Sendable {
         var outgoing = upload.records.map { record in
             let key = Array(record.app.text.utf8)
             return OutgoingRecord(
-                Topic.inputs[Int(record.type.rawValue)],
+                Topic(record.type),
                 partition: Partitioner.partition(of: key, partitions: log.partitions),
                 key: key, value: record.value)
         }

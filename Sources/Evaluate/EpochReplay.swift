@@ -61,6 +61,6 @@ final class EpochReplay {
     func close() { scan.close() }
 
     private static func place(_ type: EventType, _ partition: Int) -> TopicPartition {
-        TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+        TopicPartition(Topic(type), partition)
     }
 }

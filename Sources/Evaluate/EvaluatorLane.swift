@@ -132,7 +132,7 @@ package final class EvaluatorLane {
         if outcome.assignmentWaits { assignmentWaits = true }
         for index in batch.records.indices {
             let record = batch.records[index]
-            guard let type = EventType(name: record.topic.name) else { continue }
+            guard let type = record.topic.eventType else { continue }
             groups[record.partition]?.take(record, as: type, with: decoder)
         }
         batch.reset()

@@ -88,7 +88,7 @@ package struct LogReplay {
         while isMore {
             let outcome = try reader.poll(into: batch, waitMilliseconds: 200)
             for record in batch.records {
-                if let type = EventType(name: record.topic.name) {
+                if let type = record.topic.eventType {
                     group.take(record, as: type, with: decoder)
                 }
             }
@@ -118,7 +118,7 @@ package struct LogReplay {
     private func firstOffsets(_ partition: Int) throws(LogFault) -> EpochRecord.Offsets {
         var offsets = EpochRecord.Offsets()
         for type in EventType.allCases {
-            let place = TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+            let place = TopicPartition(Topic(type), partition)
             offsets[type] = try log.bounds(of: place).lowerBound
         }
         return offsets

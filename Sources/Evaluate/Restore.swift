@@ -199,7 +199,7 @@ struct Restore {
     }
 
     private func place(_ type: EventType) -> TopicPartition {
-        TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+        TopicPartition(Topic(type), partition)
     }
 
     private func fault(_ reason: String) -> LogFault {

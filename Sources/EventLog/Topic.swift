@@ -1,7 +1,26 @@
 // The topics by kind: a stream is deleted by age, a table keeps the last record of each key.
 
-/// A topic of the log. Its name is without the prefix, which belongs to the log.
-package struct Topic: Hashable, Sendable {
+package import BrakeModel
+
+/// A topic of the log. A number, so that a record can name its topic without counting references.
+package enum Topic: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
+    case session = 0
+    case crash = 1
+    case softError = 2
+    case adEvent = 3
+    /// Policies, assignments, overrides and caps: an audit trail, kept for ever.
+    case control = 4
+    /// The current state of each app.
+    case throttle = 5
+    /// What a person should know.
+    case notice = 6
+    /// One record an epoch and partition.
+    case epoch = 7
+    /// Images of the evaluator's state, in chunks.
+    case snapshot = 8
+    /// Records that could not be used.
+    case dead = 9
+
     package enum Kind: Hashable, Sendable {
         /// Records are deleted once they are older than the retention; nil: kept for ever.
         case stream(retentionMilliseconds: Int64?)
@@ -9,48 +28,69 @@ package struct Topic: Hashable, Sendable {
         case table
     }
 
-    package let name: String
-    package let kind: Kind
-    /// Whether it has the log's number of partitions; otherwise it has one.
-    package let isPartitioned: Bool
+    /// The input of a type of event.
+    package init(_ type: EventType) {
+        self =
+            switch type {
+            case .session: .session
+            case .crash: .crash
+            case .softError: .softError
+            case .adEvent: .adEvent
+            }
+    }
 
-    private init(_ name: String, _ kind: Kind, isPartitioned: Bool = true) {
-        self.name = name
-        self.kind = kind
-        self.isPartitioned = isPartitioned
+    /// The type of the events of an input, nil for any other topic.
+    package var eventType: EventType? { EventType(rawValue: rawValue) }
+
+    /// Without the prefix, which belongs to the log.
+    package var name: String {
+        switch self {
+        case .session: "session"
+        case .crash: "crash"
+        case .softError: "soft_error"
+        case .adEvent: "ad_event"
+        case .control: "control"
+        case .throttle: "throttle"
+        case .notice: "notice"
+        case .epoch: "epoch"
+        case .snapshot: "snapshot"
+        case .dead: "dead"
+        }
+    }
+
+    package var kind: Kind {
+        switch self {
+        case .session, .crash, .softError, .adEvent: Self.hours(24)
+        case .control: .stream(retentionMilliseconds: nil)
+        case .throttle: .table
+        case .notice: Self.hours(30 * 24)
+        case .epoch, .snapshot: Self.hours(48)
+        case .dead: Self.hours(7 * 24)
+        }
+    }
+
+    /// Whether it has the log's number of partitions; otherwise it has one.
+    package var isPartitioned: Bool {
+        switch self {
+        case .control, .notice, .dead: false
+        default: true
+        }
     }
 
     private static func hours(_ count: Int64) -> Kind {
         .stream(retentionMilliseconds: count * 3_600_000)
     }
 
-    package static let session = Topic("session", hours(24))
-    package static let crash = Topic("crash", hours(24))
-    package static let softError = Topic("soft_error", hours(24))
-    package static let adEvent = Topic("ad_event", hours(24))
-    /// Policies, assignments, overrides and caps: an audit trail, kept for ever.
-    package static let control = Topic(
-        "control", .stream(retentionMilliseconds: nil), isPartitioned: false)
-    /// The current state of each app.
-    package static let throttle = Topic("throttle", .table)
-    /// What a person should know.
-    package static let notice = Topic("notice", hours(30 * 24), isPartitioned: false)
-    /// One record an epoch and partition.
-    package static let epoch = Topic("epoch", hours(48))
-    /// Images of the evaluator's state, in chunks.
-    package static let snapshot = Topic("snapshot", hours(48))
-    /// Records that could not be used.
-    package static let dead = Topic("dead", hours(7 * 24), isPartitioned: false)
-
     /// What apps report, in the order in which records of equal append time are taken.
-    package static let inputs: [Topic] = [.session, .crash, .softError, .adEvent]
+    package static let inputs: [Topic] = EventType.allCases.map { Topic($0) }
 
-    package static let all: [Topic] =
-        inputs + [.control, .throttle, .notice, .epoch, .snapshot, .dead]
+    package static var all: [Topic] { allCases }
 }
 
 /// One partition of a topic.
-package struct TopicPartition: Hashable, Comparable, Sendable, CustomStringConvertible {
+package struct TopicPartition: Hashable, Comparable, Sendable, BitwiseCopyable,
+    CustomStringConvertible
+{
     package var topic: Topic
     package var partition: Int
 
@@ -62,6 +102,6 @@ package struct TopicPartition: Hashable, Comparable, Sendable, CustomStringConve
     package var description: String { "\(topic.name)[\(partition)]" }
 
     package static func < (one: TopicPartition, other: TopicPartition) -> Bool {
-        (one.topic.name, one.partition) < (other.topic.name, other.partition)
+        (one.topic.rawValue, one.partition) < (other.topic.rawValue, other.partition)
     }
 }

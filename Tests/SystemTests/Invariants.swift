@@ -78,7 +78,7 @@ struct Invariants {
             let epoch = try #require(last[partition], "partition \(partition) has epochs")
             let committed = try worker.committedPositions(partition: partition)
             for type in EventType.allCases {
-                let place = TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+                let place = TopicPartition(Topic(type), partition)
                 #expect(committed[place] == epoch.offsets[type])
                 #expect(try log.bounds(of: place).upperBound == epoch.offsets[type])
             }

@@ -62,7 +62,7 @@ extension EventLog {
         for epoch in try epochRecords() { last[epoch.partition] = epoch }
         for partition in 0..<partitions {
             for type in EventType.allCases {
-                let place = TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+                let place = TopicPartition(Topic(type), partition)
                 let end = try bounds(of: place).upperBound
                 guard last[partition]?.offsets[type] ?? 0 == end else { return false }
             }

@@ -61,7 +61,7 @@ final class LaneWorld {
         let home = Partitioner.partition(of: key ?? [], partitions: memory.partitions)
         try memory.append([
             OutgoingRecord(
-                Topic.inputs[Int(type.rawValue)], partition: partition ?? home, key: key,
+                Topic(type), partition: partition ?? home, key: key,
                 value: value)
         ])
     }

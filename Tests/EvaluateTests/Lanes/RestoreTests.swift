@@ -96,7 +96,7 @@ struct RestoreTests {
         let before = try #require(try world.epochs().last)
         world.memory.deleteRecords(of: TopicPartition(.snapshot, 0), before: 1_000)
         for type in EventType.allCases {
-            let place = TopicPartition(Topic.inputs[Int(type.rawValue)], 0)
+            let place = TopicPartition(Topic(type), 0)
             world.memory.deleteRecords(of: place, before: before.offsets[type])
         }
         let lane = world.makeLane()
