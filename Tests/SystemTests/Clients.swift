@@ -41,10 +41,14 @@ final class Clients: Sendable {
     /// Tells where the program listens; nil: it is gone.
     func send(to address: String?) { tally.withLock { $0.address = address } }
 
-    /// Waits until so many more uploads are acknowledged, or for the time at most.
-    func waitForUploads(_ count: Int, milliseconds: Int) {
+    /// Waits until so many more uploads are acknowledged, or for the time at most; returns whether
+    /// they are.
+    @discardableResult
+    func waitForUploads(_ count: Int, milliseconds: Int) -> Bool {
         let goal = tally.read { $0.acknowledged.count } + count
-        _ = tally.wait(milliseconds: milliseconds) { $0.acknowledged.count >= goal ? true : nil }
+        return tally.wait(milliseconds: milliseconds) { tally in
+            tally.acknowledged.count >= goal ? true : nil
+        } ?? false
     }
 
     /// Stops all clients and waits for the answers that are on the way.

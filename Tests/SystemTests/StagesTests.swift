@@ -63,14 +63,29 @@ struct StagesTests {
         }
     }
 
+    /// Holds the evaluator still at a moment at which it does not have the file's lock: uploads get
+    /// through.
+    private func freezeUnlocked(_ evaluate: Child, while clients: Clients) throws {
+        _ = try eventually("uploads beside a frozen evaluator") { () -> Bool? in
+            evaluate.signal(SIGSTOP)
+            if clients.waitForUploads(5, milliseconds: 2_000) { return true }
+            evaluate.signal(SIGCONT)
+            return nil
+        }
+    }
+
     private func end(_ child: Child) throws {
         child.signal(SIGKILL)
         #expect(try child.waitForEnd() == .killed(SIGKILL), "\(child.complaints)")
         #expect(!child.complaints.contains(#""level":"error""#), "\(child.complaints)")
     }
 
-    @Test("let the newest evaluator alone go on: the one before stops, and says why")
-    func takeOver() throws {
+    /// A frozen one does not know that another has taken over: nothing of what it still holds may
+    /// come into the log.
+    @Test(
+        "let the newest evaluator alone go on: the one before stops, and says why",
+        arguments: [false, true])
+    func takeOver(isFrozen: Bool) throws {
         try withWorkplace { workplace in
             let clients = Clients(count: 2, seed: 3)
             defer { _ = clients.finish() }
@@ -81,8 +96,14 @@ struct StagesTests {
             defer { first.close() }
             _ = try first.line(with: "partitions restored")
             clients.waitForUploads(30, milliseconds: Child.patienceMilliseconds)
+            if isFrozen { try freezeUnlocked(first, while: clients) }
             let second = try workplace.start("evaluate", try workplace.evaluating())
             defer { second.close() }
+            if isFrozen {
+                _ = try second.line(with: "partitions restored")
+                clients.waitForUploads(30, milliseconds: Child.patienceMilliseconds)
+                first.signal(SIGCONT)
+            }
             #expect(try first.waitForEnd() == .exited(1))
             #expect(first.complaints.contains("another evaluator has taken over"))
             clients.waitForUploads(30, milliseconds: Child.patienceMilliseconds)

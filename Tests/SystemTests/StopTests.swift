@@ -1,6 +1,7 @@
 // A stop that is asked for, under load, and the start after it.
 import BrakeWire
 import Foundation
+import Runtime
 import SQLiteLog
 import Testing
 
@@ -41,6 +42,36 @@ struct StopTests {
         defer { log.close() }
         let partitions = Set(try log.throttleRecords().map(\.partition)).count
         #expect(line.contains("\"snapshots\":\(partitions)"), "\(line)")
+    }
+
+    @Test("ends well at whatever moment of its start it is asked")
+    func stopWhileStarting() throws {
+        let seed = UInt64.random(in: 0...UInt64.max)
+        print("StopTests.stopWhileStarting seed \(seed)")
+        var random = SeededRandom(state: seed)
+        try withWorkplace { workplace in
+            let clients = Clients(count: 2, seed: seed)
+            defer { _ = clients.finish() }
+            let lanes = ["--lanes", "2"]
+            for round in 0..<8 {
+                let child = try workplace.start("run", try workplace.evaluating() + lanes)
+                defer { child.close() }
+                _ = try child.line(with: "log opened")
+                if round % 2 == 0 {
+                    clients.send(to: try child.address())
+                    clients.waitForUploads(10, milliseconds: Child.patienceMilliseconds)
+                }
+                StopSignal().wait(milliseconds: random.next(below: 120))
+                child.signal(SIGTERM)
+                #expect(try child.waitForEnd() == .exited(0), "\(child.complaints)")
+                #expect(!child.complaints.contains(#""level":"error""#), "\(child.complaints)")
+                clients.send(to: nil)
+            }
+            let tally = try #require(clients.finish())
+            let log = try workplace.open()
+            defer { log.close() }
+            _ = try Invariants(log: log).checkAll(tally, workplace)
+        }
     }
 
     @Test("is stopped by a second signal at once", arguments: [SIGTERM, SIGINT])
