@@ -9,15 +9,14 @@ import Testing
 
 /// The broker of this run. It is stopped by its own verb as soon as this process ends, however.
 final class KafkaFixture: Sendable {
-    /// Where a Kafka is: `KAFKA_HOME`, else beside the repository.
+    /// Where a Kafka is: `KAFKA_HOME` (set to nothing, there is none), else beside the repository.
     static let home: String? = {
         let beside = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
             .appendingPathComponent("../shared/kafka").standardized.path
-        let places = [ProcessInfo.processInfo.environment["KAFKA_HOME"], beside]
-        return places.compactMap { $0 }.first {
-            FileManager.default.isExecutableFile(atPath: $0 + "/bin/kafka-local")
-        }
+        let place = ProcessInfo.processInfo.environment["KAFKA_HOME"] ?? beside
+        let script = place + "/bin/kafka-local"
+        return FileManager.default.isExecutableFile(atPath: script) ? place : nil
     }()
 
     static let shared = Result { try KafkaFixture() }
