@@ -103,9 +103,7 @@ package final class EvaluatorLane {
         while farewells < 2 {
             farewells += 1
             let all = orderedGroups
-            try commit(
-                all, worker,
-                snapshots: farewells > 1 ? [] : all.filter { $0.evaluator.appCount > 0 })
+            try commit(all, worker, snapshots: farewells > 1 ? [] : all)
         }
     }
 

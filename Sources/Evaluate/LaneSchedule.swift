@@ -54,12 +54,11 @@ struct LaneSchedule {
             || group.isAtEnd && (!group.decisions.isEmpty || group.hasPassedTick(of: tick))
     }
 
-    /// The group whose state goes into the log with the next commit: one at a time.
+    /// The group whose state goes into the log with the next commit: one at a time. That of a
+    /// partition without an app, too: it is small, and its epochs are as many as any other's.
     func groupToSnapshot(_ due: [PartitionGroup], now: Int64) -> PartitionGroup? {
         due.first { group in
-            guard let times = times[group.partition], group.evaluator.appCount > 0 else {
-                return false
-            }
+            guard let times = times[group.partition] else { return false }
             if group.snapshots.isEmpty { return true }
             let age = now - times.snapshotAt
             return age >= Self.idleSnapshotMilliseconds
