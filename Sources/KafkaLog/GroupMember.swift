@@ -142,7 +142,9 @@ final class GroupMember {
     /// What proves our place in the group to the coordinator, with its generation; to be taken anew
     /// for each commit. Nil while the member is in no generation.
     @unsafe
-    func groupMetadata() -> (metadata: OpaquePointer, generation: Int64)? {
+    static func metadata(
+        of client: RDKafkaClient
+    ) -> (metadata: OpaquePointer, generation: Int64)? {
         guard let metadata = unsafe rd_kafka_consumer_group_metadata(client.pointer) else {
             return nil
         }
@@ -155,7 +157,9 @@ final class GroupMember {
 
     /// The group's generation; nil while the member is in none.
     var generation: Int64? {
-        guard let (metadata, generation) = unsafe groupMetadata() else { return nil }
+        guard let (metadata, generation) = unsafe GroupMember.metadata(of: client) else {
+            return nil
+        }
         unsafe rd_kafka_consumer_group_metadata_destroy(metadata)
         return generation
     }

@@ -15,8 +15,6 @@ final class TransactionalProducer {
     static let transactionMilliseconds = 10_000
     /// How long a commit tries before it is given back to the caller.
     static let commitMilliseconds: Int64 = 8_000
-    /// For one call of the library.
-    static let callMilliseconds: Int64 = 4_000
     static let pauseMilliseconds = 20...200
 
     /// A transaction under way, or one whose outcome is not known.
@@ -42,7 +40,7 @@ final class TransactionalProducer {
 
     private let settings: KafkaSettings
     private let lane: Int
-    private var sender: RecordSender?
+    private var client: TransactionClient?
     private var doubt: Attempt?
     private var attempts: Int64 = 0
     /// How often a producer was replaced.
@@ -55,7 +53,7 @@ final class TransactionalProducer {
 
     /// Makes the broker settle whatever an earlier producer of this lane left open.
     func start() throws(LogFault) {
-        _ = try producer(deadline: LogClock.steady.now() + TransactionalProducer.commitMilliseconds)
+        _ = try started(deadline: LogClock.steady.now() + TransactionalProducer.commitMilliseconds)
     }
 
     /// Forgets a commit in doubt, after its partitions were given up; its outcome is settled, so
@@ -67,7 +65,7 @@ final class TransactionalProducer {
         doubt = nil
     }
 
-    func close() { sender = nil }
+    func close() { client = nil }
 
     /// As `LogWorker.commit`. Positions carry the generation in their notes.
     func commit(
@@ -89,15 +87,15 @@ final class TransactionalProducer {
                     return TransactionalProducer.ends(of: attempt)
                 }
             }
-            let client = try producer(deadline: deadline).client
-            let board = client.context.deliveries
+            let client = try started(deadline: deadline)
+            let board = client.sender.client.context.deliveries
             attempts += 1
             let attempt = Attempt(
                 outputs: outputs, positions: positions,
                 note: CommitNote(generation: generation, attempt: attempts).text,
                 board: board, ticket: outputs.isEmpty ? nil : board.open(count: outputs.count))
             do throws(Failure) {
-                try transact(attempt, member: member, deadline: deadline)
+                try transact(attempt, client, member: member, deadline: deadline)
                 return TransactionalProducer.ends(of: attempt)
             } catch {
                 if error.stage == .ending { doubt = attempt }
@@ -115,67 +113,40 @@ final class TransactionalProducer {
 // One transaction.
 extension TransactionalProducer {
     private func transact(
-        _ attempt: Attempt, member: GroupMember, deadline: Int64
+        _ attempt: Attempt, _ client: TransactionClient, member: GroupMember, deadline: Int64
     ) throws(Failure) {
-        guard let producer = sender else { return }
-        let client = producer.client
-        if let error = unsafe RDKafkaError(taking: rd_kafka_begin_transaction(client.pointer)) {
-            throw failure("begin", error)
-        }
+        try step("begin") { () throws(RDKafkaError) in try client.begin(deadline: deadline) }
         if let ticket = attempt.ticket {
-            try produce(attempt.outputs, ticket, producer, deadline: deadline)
+            do {
+                try client.sender.send(attempt.outputs, ticket, deadline: deadline)
+            } catch {
+                let record = attempt.outputs[error.index]
+                throw Failure(
+                    stage: .open, error: error.error, operation: "commit: write",
+                    place: settings.place(of: TopicPartition(record.topic, record.partition)))
+            }
         }
-        try send(attempt, member: member, client, deadline: deadline)
+        try step("positions") { () throws(RDKafkaError) in
+            try client.send(
+                attempt.positions, note: attempt.note, member: member.client, deadline: deadline)
+        }
         try end(client, deadline: deadline)
     }
 
-    private func produce(
-        _ outputs: [OutgoingRecord], _ ticket: DeliveryBoard.Ticket, _ producer: RecordSender,
-        deadline: Int64
+    private func end(_ client: TransactionClient, deadline: Int64) throws(Failure) {
+        try step("end", .ending) { () throws(RDKafkaError) in
+            try client.commit(deadline: deadline)
+        }
+    }
+
+    private func step(
+        _ operation: String, _ stage: Failure.Stage = .open, _ body: () throws(RDKafkaError) -> Void
     ) throws(Failure) {
         do {
-            try producer.send(outputs, ticket, deadline: deadline)
+            try body()
         } catch {
-            let record = outputs[error.index]
             throw Failure(
-                stage: .open, error: error.error, operation: "write",
-                place: settings.place(of: TopicPartition(record.topic, record.partition)))
-        }
-    }
-
-    /// The group's fence: the coordinator takes the offsets only from a member of its present
-    /// generation, so the proof of that is taken right before.
-    private func send(
-        _ attempt: Attempt, member: GroupMember, _ client: RDKafkaClient, deadline: Int64
-    ) throws(Failure) {
-        guard let (metadata, _) = unsafe member.groupMetadata() else {
-            throw failure(
-                "commit positions",
-                RDKafkaError(code: RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID))
-        }
-        defer { unsafe rd_kafka_consumer_group_metadata_destroy(metadata) }
-        let list = RDKafkaPartitionList(capacity: attempt.positions.count)
-        for (place, position) in attempt.positions.sorted(by: { $0.key < $1.key }) {
-            list.add(
-                settings.name(of: place.topic), place.partition, offset: position,
-                note: attempt.note)
-        }
-        try repeatedly("commit positions", deadline: deadline) { wait in
-            unsafe RDKafkaError(
-                taking: rd_kafka_send_offsets_to_transaction(
-                    client.pointer, list.pointer, metadata, wait))
-        }
-    }
-
-    private func end(_ client: RDKafkaClient, deadline: Int64) throws(Failure) {
-        do throws(Failure) {
-            try repeatedly("end", deadline: deadline) { wait in
-                unsafe RDKafkaError(taking: rd_kafka_commit_transaction(client.pointer, wait))
-            }
-        } catch {
-            var error = error
-            error.stage = .ending
-            throw error
+                stage: stage, error: error, operation: "commit: " + operation, place: place)
         }
     }
 
@@ -190,27 +161,6 @@ extension TransactionalProducer {
             ends[place] = max(ends[place, default: 0], offset + 1)
         }
         return ends
-    }
-
-    /// Repeats a call that may succeed later: librdkafka goes on where it was.
-    private func repeatedly(
-        _ operation: String, deadline: Int64, _ call: (Int32) -> RDKafkaError?
-    ) throws(Failure) {
-        while true {
-            let left = max(1, deadline - LogClock.steady.now())
-            let wait = Int32(min(left, TransactionalProducer.callMilliseconds))
-            guard let error = call(wait) else { return }
-            guard error.kind == .retriable, LogClock.steady.now() < deadline else {
-                throw failure(operation, error)
-            }
-            // Most of them have waited already; those that have not shall not turn in circles.
-            usleep(1_000)
-        }
-    }
-
-    private func failure(_ operation: String, _ error: RDKafkaError) -> Failure {
-        Failure(
-            stage: .open, error: error, operation: "commit: \(operation)", place: place)
     }
 }
 
@@ -232,7 +182,7 @@ extension TransactionalProducer {
 
     /// Leaves the producer ready for another try, or throws what the caller has to know.
     private func recover(_ failure: Failure, deadline: Int64) throws(LogFault) {
-        let trouble = sender?.client.context.lastTrouble
+        let trouble = client?.lastTrouble
         let fault = failure.error.fault(failure.operation, at: failure.place, trouble: trouble)
         let isLate = LogClock.steady.now() >= deadline
         switch (failure.stage, failure.error.kind) {
@@ -259,7 +209,7 @@ extension TransactionalProducer {
     private func settle(
         _ attempt: Attempt, member: GroupMember, deadline: Int64
     ) throws(LogFault) -> Bool {
-        if let client = sender?.client {
+        if let client {
             do throws(Failure) {
                 try end(client, deadline: deadline)
                 return true
@@ -267,7 +217,7 @@ extension TransactionalProducer {
                 try recover(error, deadline: deadline)
             }
         }
-        _ = try producer(deadline: deadline)
+        _ = try started(deadline: deadline)
         let places = attempt.positions.keys.sorted()
         let left = max(1, Int(deadline - LogClock.steady.now()))
         let committed = try member.committed(places, timeoutMilliseconds: left)
@@ -275,48 +225,40 @@ extension TransactionalProducer {
     }
 
     private func abort() {
-        guard let client = sender?.client else { return }
-        let deadline = LogClock.steady.now() + TransactionalProducer.callMilliseconds
-        do throws(Failure) {
-            try repeatedly("abort", deadline: deadline) { wait in
-                unsafe RDKafkaError(taking: rd_kafka_abort_transaction(client.pointer, wait))
-            }
+        do throws(RDKafkaError) {
+            let deadline = LogClock.steady.now() + TransactionClient.callMilliseconds
+            try client?.abort(deadline: deadline)
         } catch {
-            // The next producer of this id makes the broker do it.
+            // The next client of this id makes the broker do it.
             discard()
         }
     }
 
     private func discard() {
-        guard sender != nil else { return }
-        sender = nil
+        guard client != nil else { return }
+        client = nil
         replacements += 1
     }
 }
 
-// The producer itself.
+// The client itself.
 extension TransactionalProducer {
-    private func producer(deadline: Int64) throws(LogFault) -> RecordSender {
-        if let sender { return sender }
+    private func started(deadline: Int64) throws(LogFault) -> TransactionClient {
+        if let client { return client }
         while true {
-            let made = try RecordSender(properties, topics: Topic.all, settings: settings)
-            do throws(Failure) {
-                warmUp(made.client)
-                try repeatedly("start", deadline: deadline) { wait in
-                    unsafe RDKafkaError(
-                        taking: rd_kafka_init_transactions(made.client.pointer, wait))
-                }
-                sender = made
+            let made = try TransactionClient(properties, settings: settings)
+            do throws(RDKafkaError) {
+                made.warmUp()
+                try made.start(deadline: deadline)
+                client = made
                 return made
             } catch {
-                if error.error.code == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT {
-                    throw timeoutRefused(made.client)
+                if error.code == RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT {
+                    throw timeoutRefused(made.sender.client)
                 }
                 // Two of the same id that start at once fence each other: one more try decides.
-                guard error.error.kind == .fatal, LogClock.steady.now() < deadline else {
-                    throw error.error.fault(
-                        error.operation, at: error.place,
-                        trouble: made.client.context.lastTrouble)
+                guard error.kind == .fatal, LogClock.steady.now() < deadline else {
+                    throw error.fault("commit: start", at: place, trouble: made.lastTrouble)
                 }
             }
             let pause = Int.random(in: TransactionalProducer.pauseMilliseconds)
@@ -343,14 +285,6 @@ extension TransactionalProducer {
             "retry.backoff.ms": "1",
             "partitioner": "murmur2_random",
         ]
-    }
-
-    /// The first transaction would wait for the leaders of its topics while its time runs.
-    private func warmUp(_ client: RDKafkaClient) {
-        var metadata: UnsafePointer<rd_kafka_metadata>? = nil
-        let code = unsafe rd_kafka_metadata(
-            client.pointer, 0, nil, &metadata, Int32(TransactionalProducer.callMilliseconds))
-        if code == RD_KAFKA_RESP_ERR_NO_ERROR { unsafe rd_kafka_metadata_destroy(metadata) }
     }
 
     private func timeoutRefused(_ client: RDKafkaClient) -> LogFault {
