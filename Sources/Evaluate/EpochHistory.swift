@@ -58,12 +58,14 @@ struct EpochHistory {
         let reader = DocumentReader()
         var epochs: [EpochRecord] = []
         var rejection: String?
-        while try scan.next({ record in
-            guard let value = unsafe record.value else { return }
-            do throws(Rejection) {
-                epochs.append(unsafe try EpochRecord.decode(value, with: reader))
-            } catch {
-                rejection = rejection ?? "offset \(record.offset): \(error.rawValue)"
+        while try scan.next({ records in
+            for record in records {
+                guard let value = unsafe record.value else { continue }
+                do throws(Rejection) {
+                    epochs.append(unsafe try EpochRecord.decode(value, with: reader))
+                } catch {
+                    rejection = rejection ?? "offset \(record.offset): \(error.rawValue)"
+                }
             }
         }) {}
         if let rejection {

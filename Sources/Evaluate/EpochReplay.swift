@@ -45,9 +45,9 @@ final class EpochReplay {
         let ends = EventType.allCases.map { ends[$0] }
         while let input = group.recount(upTo: ends, clock: clock) {
             let type = EventType.allCases[input]
-            let more = try scan.next(of: Self.place(type, group.partition)) { record in
-                if firstAppends[input] == nil { firstAppends[input] = record.append }
-                group.take(record, as: type, with: decoder)
+            let more = try scan.next(of: Self.place(type, group.partition)) { records in
+                if firstAppends[input] == nil { firstAppends[input] = records.first?.append }
+                group.take(records, as: type, with: decoder)
             }
             guard more else {
                 throw LogFault(

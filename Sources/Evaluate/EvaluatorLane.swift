@@ -128,10 +128,9 @@ package final class EvaluatorLane {
             wall: clocks.wallMilliseconds())
         let outcome = try worker.poll(into: batch, waitMilliseconds: wait)
         if outcome.assignmentWaits { assignmentWaits = true }
-        for index in batch.records.indices {
-            let record = batch.records[index]
-            guard let type = record.topic.eventType else { continue }
-            groups[record.partition]?.take(record, as: type, with: decoder)
+        batch.forEachRun { place, records in
+            guard let type = place.topic.eventType else { return }
+            groups[place.partition]?.take(records, as: type, with: decoder)
         }
         batch.reset()
         for group in groups.values { group.note(outcome) }

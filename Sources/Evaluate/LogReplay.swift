@@ -87,9 +87,9 @@ package struct LogReplay {
         var isMore = true
         while isMore {
             let outcome = try reader.poll(into: batch, waitMilliseconds: 200)
-            for record in batch.records {
-                if let type = record.topic.eventType {
-                    group.take(record, as: type, with: decoder)
+            batch.forEachRun { place, records in
+                if let type = place.topic.eventType {
+                    group.take(records, as: type, with: decoder)
                 }
             }
             isMore = !batch.records.isEmpty || outcome.ended.count < Topic.inputs.count

@@ -28,7 +28,7 @@ final class LogScan {
 
     /// Hands over the next records, of one partition or of all; false when read to the end.
     func next(
-        of only: TopicPartition? = nil, _ body: (LogRecord) -> Void
+        of only: TopicPartition? = nil, _ body: (ArraySlice<LogRecord>) -> Void
     ) throws(LogFault) -> Bool {
         let wanted = only.map { [$0] } ?? places
         if ended.isSuperset(of: wanted) { return false }
@@ -39,7 +39,7 @@ final class LogScan {
         while true {
             let before = reader.positions
             let outcome = try reader.poll(into: batch, waitMilliseconds: wait)
-            for index in batch.records.indices { body(batch.records[index]) }
+            if !batch.records.isEmpty { body(batch.records[...]) }
             ended.formUnion(outcome.ended)
             if !batch.records.isEmpty || reader.positions != before { return true }
             if ended.isSuperset(of: wanted) { return false }

@@ -8,8 +8,6 @@ import EventLog
 /// Counts what the inputs of a partition bring, in order of append time, as far as it is certain
 /// that nothing earlier waits. One thread owns it.
 final class PartitionGroup {
-    /// Counted together: looking ahead pays only with some to look at.
-    private static let batchEvents = 4_096
     /// The most dead letters of one epoch; what is beyond is counted only.
     static let deadLettersMax = 1_000
 
@@ -37,8 +35,7 @@ final class PartitionGroup {
     var snapshots: [EpochRecord.SnapshotPointer]
     var throttleEnd: Int64
 
-    private var merged = EventBatch(capacity: PartitionGroup.batchEvents)
-    private var rejectedEvents: [RejectedEvent] = []
+    private var merged = EventBatch(capacity: InputQueue.moveEvents)
 
     /// A group that goes on after an epoch; number 0: none yet.
     init(
@@ -102,16 +99,14 @@ final class PartitionGroup {
 
     // MARK: Reading
 
-    /// Takes a record of one of the inputs.
-    func take(_ record: LogRecord, as type: EventType, with decoder: EventDecoder) {
+    /// Takes records of one of the inputs.
+    func take(
+        _ records: ArraySlice<LogRecord>, as type: EventType, with decoder: EventDecoder
+    ) {
         let input = Int(type.rawValue)
-        queues[input].add(offset: record.offset, append: record.append) { batch in
-            unsafe decoder.decode(
-                record.value, append: record.append, from: .topic(type, key: record.key),
-                into: &batch, rejected: &rejectedEvents)
+        queues[input].take(records, as: type, with: decoder) { record, events in
+            for event in events { setAside(event, of: record, input) }
         }
-        for event in rejectedEvents { setAside(event, of: record, input) }
-        rejectedEvents.removeAll(keepingCapacity: true)
     }
 
     private func setAside(_ event: RejectedEvent, of record: LogRecord, _ input: Int) {
@@ -144,13 +139,14 @@ final class PartitionGroup {
         }
         // So many records of one millisecond that they cannot wait for the last of them.
         let isStuck = queues.contains { $0.isFull }
-        while let input = nextInput(), let append = queues[input].nextAppend,
-            append < limit || isStuck && append == limit
-        {
-            queues[input].moveFirst(to: &merged)
-            recordsCounted += 1
-            lastCounted = (append, input)
-            if merged.events.count >= Self.batchEvents { countMerged() }
+        while let input = nextInput() {
+            let rival = rivalAppend(of: input)
+            let moved = queues[input].move(
+                to: &merged, upTo: isStuck || limit == .min ? limit : limit - 1, before: rival)
+            guard moved.records > 0 else { break }
+            recordsCounted += moved.records
+            lastCounted = (moved.lastAppend, input)
+            if merged.events.count >= InputQueue.moveEvents { countMerged() }
         }
         countMerged()
         for input in queues.indices where !waitingLetters[input].isEmpty { sendLetters(of: input) }
@@ -178,8 +174,9 @@ final class PartitionGroup {
             }
             if let lacking { return lacking }
             guard let input = nextInput(below: ends) else { break }
-            queues[input].moveFirst(to: &merged)
-            if merged.events.count >= Self.batchEvents { countMerged() }
+            _ = queues[input].move(
+                to: &merged, upTo: .max, before: rivalAppend(of: input), end: ends[input])
+            if merged.events.count >= InputQueue.moveEvents { countMerged() }
         }
         countMerged()
         evaluator.advance(to: clock, into: &decisions)
@@ -199,6 +196,17 @@ final class PartitionGroup {
             first = input
         }
         return first
+    }
+
+    /// From which append time on a record of this input has to wait for another input's next one.
+    private func rivalAppend(of input: Int) -> Int64 {
+        var rival = Int64.max
+        for other in queues.indices where other != input {
+            guard let append = queues[other].nextAppend else { continue }
+            // Of equal append times the first topic's comes first.
+            rival = min(rival, other < input ? append : append + 1)
+        }
+        return rival
     }
 
     private func countMerged() {

@@ -82,11 +82,11 @@ struct Restore {
             defer { scan.close() }
             while !image.isWhole {
                 var isTorn: (any Error)?
-                let more = try scan.next { record in
-                    guard isTorn == nil, !image.isWhole, let value = unsafe record.value else {
-                        return
+                let more = try scan.next { records in
+                    for record in records where isTorn == nil && !image.isWhole {
+                        guard let value = unsafe record.value else { continue }
+                        do { unsafe try image.append(value) } catch { isTorn = error }
                     }
-                    do { unsafe try image.append(value) } catch { isTorn = error }
                 }
                 if let isTorn { throw isTorn }
                 guard more || image.isWhole else { break }
@@ -152,6 +152,20 @@ struct Restore {
         return Restored(group: group)
     }
 
+    /// Takes a record of the table: a state, or the deletion of an app.
+    private static func note(
+        _ record: LogRecord, in states: inout [AppID: ThrottleRecord], _ reader: DocumentReader
+    ) {
+        guard let value = unsafe record.value else {
+            let key = unsafe record.key.map { unsafe String(decoding: $0, as: UTF8.self) }
+            if let app = AppID(key ?? "") { states[app] = nil }
+            return
+        }
+        if let state = unsafe try? ThrottleRecord.decode(value, with: reader) {
+            states[state.change.app] = state
+        }
+    }
+
     /// An evaluator that knows the apps of `throttle` in their states.
     private func seeded() throws(LogFault) -> Evaluator {
         var states: [AppID: ThrottleRecord] = [:]
@@ -161,11 +175,8 @@ struct Restore {
         let reader = DocumentReader()
         var isMore = true
         while isMore {
-            isMore = try scan.next { record in
-                guard let value = unsafe record.value,
-                    let state = unsafe try? ThrottleRecord.decode(value, with: reader)
-                else { return }
-                states[state.change.app] = state
+            isMore = try scan.next { records in
+                for record in records { Self.note(record, in: &states, reader) }
             }
         }
         var evaluator = Evaluator(policies: policies, limits: limits)

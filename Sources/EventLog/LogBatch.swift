@@ -80,6 +80,23 @@ package final class LogBatch {
         releases.append(release)
     }
 
+    /// Hands over the records in runs of one partition, so that what is looked up for a run need not
+    /// be looked up for each record.
+    package func forEachRun(_ body: (TopicPartition, ArraySlice<LogRecord>) -> Void) {
+        var first = 0
+        while first < records.count {
+            let place = TopicPartition(records[first].topic, records[first].partition)
+            var end = first + 1
+            while end < records.count, records[end].topic == place.topic,
+                records[end].partition == place.partition
+            {
+                end += 1
+            }
+            body(place, records[first..<end])
+            first = end
+        }
+    }
+
     /// Empties it and keeps its memory; the bytes of all its records are gone after this.
     package func reset() {
         records.removeAll(keepingCapacity: true)
