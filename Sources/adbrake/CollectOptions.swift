@@ -15,12 +15,32 @@ enum CollectOptions {
 
     private static let keysBytesMax = 4 << 20
 
-    static func routes(
-        _ command: ParsedCommand, _ process: StageProcess, address: ListenAddress
-    ) throws -> [Route] {
+    /// Who may report, as the options say.
+    enum Gate {
+        /// Everyone who can connect.
+        case open
+        /// Who has a key of this file, which has been read once.
+        case keys(path: String, CollectorKeys)
+    }
+
+    /// Checks the options before anything is opened or made.
+    static func gate(_ command: ParsedCommand, address: ListenAddress) throws -> Gate {
+        if let path = command[keys] { return .keys(path: path, try read(path)) }
+        guard address.isLoopback else {
+            throw Refusal(
+                problem: "listening on \(address) without --keys would be open to everyone",
+                hint: "give a file of app keys with --keys, or listen on 127.0.0.1.")
+        }
+        return .open
+    }
+
+    static func routes(_ gate: Gate, _ process: StageProcess) -> [Route] {
         let current = Monitor<CollectorKeys?>(nil)
-        if let path = command[keys] {
-            let first = try read(path)
+        switch gate {
+        case .open:
+            process.logger.warning(
+                "no --keys: every process on this machine may report for every app", [:])
+        case .keys(let path, let first):
             current.withLock { $0 = first }
             let logger = process.logger
             process.onReload {
@@ -32,13 +52,6 @@ enum CollectOptions {
                     logger.error("keys kept as they were", ["reason": .text("\(error)")])
                 }
             }
-        } else if address.isLoopback {
-            process.logger.warning(
-                "no --keys: every process on this machine may report for every app", [:])
-        } else {
-            throw Refusal(
-                problem: "listening on \(address) without --keys would be open to everyone",
-                hint: "give a file of app keys with --keys, or listen on 127.0.0.1.")
         }
         let collector = Collector(
             log: process.log, keys: { current.read { $0 } },

@@ -1,5 +1,6 @@
 // The evaluator as `run` and `evaluate` start it.
 
+import BrakeEngine
 import Evaluate
 import EventLog
 import Runtime
@@ -25,8 +26,9 @@ enum EvaluateOptions {
         PolicyOption.option, lanes, apps, idleLag, snapshots,
     ]
 
-    static func services(_ command: ParsedCommand, _ process: StageProcess) throws -> [Service] {
-        let policy = try PolicyOption.policy(command[PolicyOption.option])
+    static func services(
+        _ command: ParsedCommand, _ policy: Policy, _ process: StageProcess
+    ) -> [Service] {
         var settings = EvaluateSettings(
             policies: [policy],
             limits: EvaluateSettings.limits(

@@ -29,11 +29,13 @@ enum RunCommand: Subcommand {
         ])
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
-        let process = try StageProcess(command)
         let address = command[listen]
+        let gate = try CollectOptions.gate(command, address: address)
+        let policy = try PolicyOption.policy(command[PolicyOption.option])
+        let process = try StageProcess(command)
         let edge = ServeOptions.edge(command, process)
-        let routes = try CollectOptions.routes(command, process, address: address) + edge.routes
-        let services = try EvaluateOptions.services(command, process) + [edge.service]
+        let routes = CollectOptions.routes(gate, process) + edge.routes
+        let services = EvaluateOptions.services(command, policy, process) + [edge.service]
         // An upload waits for the log on its connection's thread; nobody else waits behind it.
         let listener = try process.listener(address, routes, threads: .perConnection)
         return process.run(services + [listener])
@@ -52,9 +54,10 @@ enum CollectCommand: Subcommand {
         examples: [.init("adbrake collect --keys keys.txt", "take events into adbrake.db")])
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
-        let process = try StageProcess(command)
         let address = command[listen]
-        let routes = try CollectOptions.routes(command, process, address: address)
+        let gate = try CollectOptions.gate(command, address: address)
+        let process = try StageProcess(command)
+        let routes = CollectOptions.routes(gate, process)
         let listener = try process.listener(
             address, routes + OperationsRoutes.routes(process.metrics), threads: .perConnection)
         return process.run([listener])
@@ -74,8 +77,9 @@ enum EvaluateCommand: Subcommand {
         examples: [.init("adbrake evaluate --policy mine.json", "decide by a policy of your own")])
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
+        let policy = try PolicyOption.policy(command[PolicyOption.option])
         let process = try StageProcess(command)
-        let services = try EvaluateOptions.services(command, process)
+        let services = EvaluateOptions.services(command, policy, process)
         let listener = try process.listener(
             command[listen], OperationsRoutes.routes(process.metrics), threads: .pool(1))
         return process.run(services + [listener])

@@ -8,6 +8,9 @@ enum TopicsCommand: Subcommand {
     private static let verb = Option.argument(
         "VERB", choices: ["create", "check", "describe"],
         help: "create what is missing, check everything, or print how the topics are")
+    /// The same name as every stage's, but there is no default: only Kafka has topics to make.
+    private static let log = Option.required(
+        "log", "kafka:HOST:PORT", environment: "ADBRAKE_LOG", help: "the brokers")
     private static let partitions = Option.integer(
         "partitions", in: 1...1_024, default: KafkaTopics.defaultPartitions,
         help: "partitions of the inputs, throttle, epoch and snapshot; fixed for their life")
@@ -21,7 +24,7 @@ enum TopicsCommand: Subcommand {
             that exactly-once and compaction rest on; stages refuse to start on topics that differ, \
             and name the topic and both values.
             """,
-        options: [verb, LogOption.option] + LogOption.kafkaOptions
+        options: [verb, log] + LogOption.kafkaOptions
             + [partitions, replicas, StageProcess.logLevel],
         examples: [
             .init(
@@ -36,7 +39,7 @@ enum TopicsCommand: Subcommand {
         guard let settings = try LogOption.kafkaSettings(command, logger: logger) else {
             throw Refusal(
                 problem:
-                    "--log \(command[LogOption.option]): only a log in Kafka has topics to make",
+                    "--log \(command[log]): only a log in Kafka has topics to make",
                 hint: "give --log kafka:HOST:PORT.")
         }
         let topics = KafkaTopics(
