@@ -69,14 +69,18 @@ let package = Package(
         // A seeded world that the stages are run in: log, time, faults, checkers.
         module(
             "Simulation",
-            ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Evaluate", "Runtime"]),
+            [
+                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Evaluate", "Runtime",
+                "Serve",
+            ]),
 
         // The executable, where real logs meet stages.
         .executableTarget(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
-                "HTTPServer", "Runtime", "Collect", "Evaluate", "Serve", "Traffic", "Watch",
+                "HTTPServer", "Runtime", "Collect", "Evaluate", "Serve", "Simulation", "Traffic",
+                "Watch",
             ],
             swiftSettings: strict),
 
@@ -111,6 +115,7 @@ let package = Package(
             ],
             resources: [.copy("Policies")], swiftSettings: strict),
         tests(of: "HTTPServer", ["Runtime"]),
+        tests(of: "Simulation"),
         .testTarget(
             name: "SystemTests",
             dependencies: [

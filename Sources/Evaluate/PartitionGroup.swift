@@ -24,6 +24,8 @@ final class PartitionGroup {
     /// Of records that have been read but not counted, by input: they belong to a later epoch.
     private var waitingLetters: [[DeadLetter]]
     private(set) var rejected: [Rejection: Int64] = [:]
+    /// Apps that were refused in this epoch, by hash: each has one letter, whatever it sends.
+    private var refusedApps: Set<UInt64> = []
     /// Records counted since the last commit, and the last of them.
     private(set) var recordsCounted = 0
     private var lastCounted: (append: Int64, input: Int)?
@@ -219,7 +221,9 @@ final class PartitionGroup {
 
     private func refuse(_ event: Event, _ reason: Rejection) {
         rejected[reason, default: 0] += 1
-        guard letters.count < Self.deadLettersMax else { return }
+        guard letters.count < Self.deadLettersMax, refusedApps.insert(event.appHash).inserted else {
+            return
+        }
         let first = Int(event.nameOffset)
         let name = Array(merged.names[first..<first + Int(event.nameLength)])
         unsafe name.withUnsafeBytes { bytes in
@@ -245,6 +249,7 @@ final class PartitionGroup {
         committedClock = evaluator.clock
         decisions.removeAll()
         letters.removeAll(keepingCapacity: true)
+        refusedApps.removeAll(keepingCapacity: true)
     }
 
     /// Forgets what was read beyond the last counted record: it will be read again.

@@ -54,10 +54,14 @@ package final class Edge: Sendable {
             keeperStop.request(reason: "the edge stops")
             keeper.join()
         }
-        let follower = TableFollower(
+        try makeFollower().run(stop: stop)
+    }
+
+    /// What follows the log, for those who drive it in their own thread.
+    package func makeFollower() -> TableFollower {
+        TableFollower(
             log: log, table: table, history: history, hub: hub, clock: clock, logger: logger,
             metrics: metrics)
-        try follower.run(stop: stop)
     }
 
     private func start(from backup: BackupFile) {

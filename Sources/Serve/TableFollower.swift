@@ -2,12 +2,12 @@
 
 import BrakeModel
 import BrakeWire
-import EventLog
+package import EventLog
 import Runtime
 
 /// Follows from the table's beginning to its end, then live. While the log is away the last known
 /// table stays; when it cannot be followed on, the table is built anew beside it.
-final class TableFollower {
+package final class TableFollower {
     private static let waitMilliseconds = 250
     private static let retryFirstMilliseconds = 50
     private static let retryMaxMilliseconds = 2_000
@@ -25,6 +25,9 @@ final class TableFollower {
     private let metrics: ServeMetrics
     private let batch = LogBatch()
     private let documents = DocumentReader()
+    /// What `step` follows.
+    private var stepped: FollowSession?
+
     init(
         log: any EventLog, table: ThrottleTable, history: RecentHistory, hub: StreamHub,
         clock: LogClock, logger: Logger, metrics: ServeMetrics
@@ -60,19 +63,36 @@ final class TableFollower {
     // MARK: Starting
 
     private func start(_ stop: StopSignal) throws(LogFault) -> FollowSession? {
-        let log = log
-        let metrics = metrics
-        let session = try retrying(stop) { () throws(LogFault) -> FollowSession in
-            var bounds: [TopicPartition: Range<Int64>] = [:]
-            for topic in [Topic.throttle, .epoch, .notice] {
-                for place in log.places(of: topic) { bounds[place] = try log.bounds(of: place) }
-            }
-            let epochs = bounds.filter { $0.key.topic == .epoch }
-            let marks = try EpochTail(of: log).last(below: epochs) { stop.isRequested }
-            return try FollowSession(
-                log, bounds: bounds, marks: marks, noticesBack: Self.noticesBack, metrics)
+        try retrying(stop) { () throws(LogFault) in try begin { stop.isRequested } }
+    }
+
+    private func begin(isStopped: () -> Bool) throws(LogFault) -> FollowSession {
+        var bounds: [TopicPartition: Range<Int64>] = [:]
+        for topic in [Topic.throttle, .epoch, .notice] {
+            for place in log.places(of: topic) { bounds[place] = try log.bounds(of: place) }
         }
+        let epochs = bounds.filter { $0.key.topic == .epoch }
+        let marks = try EpochTail(of: log).last(below: epochs, isStopped: isStopped)
+        let session = try FollowSession(
+            log, bounds: bounds, marks: marks, noticesBack: Self.noticesBack, metrics)
+        history.forgetNotices()
         return session
+    }
+
+    /// One piece of the work, for those who drive it in their own thread: begins, or takes what
+    /// waits. A fault ends the session, and the next step begins another.
+    package func step() throws(LogFault) {
+        guard let session = stepped else {
+            stepped = try begin { false }
+            return
+        }
+        do throws(LogFault) {
+            _ = take(try session.reader.poll(into: batch, waitMilliseconds: 0), session)
+        } catch {
+            stepped = nil
+            session.close()
+            throw error
+        }
     }
 
     // MARK: Following
@@ -80,37 +100,40 @@ final class TableFollower {
     private func follow(
         _ session: FollowSession, _ stop: StopSignal, onLive: () -> Void
     ) throws(LogFault) {
-        history.forgetNotices()
         while !stop.isRequested {
             let batch = batch
             let outcome = try retrying(stop) { () throws(LogFault) in
                 try session.reader.poll(into: batch, waitMilliseconds: Self.waitMilliseconds)
             }
             guard let outcome else { return }
-            var notices: [Notice] = []
-            for record in batch.records {
-                if record.topic == .notice {
-                    if let notice = read(record) { notices.append(notice) }
-                } else {
-                    session.builder.apply(record)
-                }
-            }
-            batch.reset()
-            let (changes, isTouched) = session.builder.settle()
-            if !session.isLive {
-                session.note(outcome)
-                if session.waiting.isEmpty {
-                    becomeLive(session)
-                    onLive()
-                }
-            } else if isTouched {
-                publish(session, changes)
-            }
-            if !notices.isEmpty {
-                history.add(notices)
-                hub.publish(notices)
+            if take(outcome, session) { onLive() }
+        }
+    }
+
+    /// Takes what a poll has brought; returns whether the session has become live by it.
+    private func take(_ outcome: PollOutcome, _ session: FollowSession) -> Bool {
+        var notices: [Notice] = []
+        for record in batch.records {
+            if record.topic == .notice {
+                if let notice = read(record) { notices.append(notice) }
+            } else {
+                session.builder.apply(record)
             }
         }
+        batch.reset()
+        let wasLive = session.isLive
+        let (changes, isTouched) = session.builder.settle()
+        if !wasLive {
+            session.note(outcome)
+            if session.waiting.isEmpty { becomeLive(session) }
+        } else if isTouched {
+            publish(session, changes)
+        }
+        if !notices.isEmpty {
+            history.add(notices)
+            hub.publish(notices)
+        }
+        return session.isLive && !wasLive
     }
 
     private func becomeLive(_ session: FollowSession) {

@@ -16,6 +16,8 @@ package struct Steering: Sendable {
     package var hidden: Set<TopicPartition> = []
     /// How likely a read, a join or a look at positions fails, to be tried again.
     package var faultShare = 0.0
+    /// A fault that must be found.
+    package var canary: Canary?
     package var random: SimulationRandom
 
     package init(seed: UInt64 = 0) {
@@ -149,14 +151,28 @@ private final class SteeredWorker: LogWorker {
         let piece = piece.sized(bytes)
         var outcome = try worker.poll(into: piece, waitMilliseconds: waitMilliseconds)
         outcome.ended.formUnion(hidden.intersection(inputs).subtracting(left).subtracting(held))
-        batch.refill(from: piece)
+        batch.refill(from: piece, without: strikes(.skippedRecord) ? piece.records.count / 2 : nil)
         return outcome
     }
 
     func commit(
         _ outputs: [OutgoingRecord], positions: [TopicPartition: Int64]
     ) throws(LogFault) -> [TopicPartition: Int64] {
-        try worker.commit(outputs, positions: positions)
+        let canary = log.steer { $0.canary }
+        do throws(LogFault) {
+            guard let canary, strikes(canary) else {
+                return try worker.commit(outputs, positions: positions)
+            }
+            return try worker.commit(canary.outputs(of: outputs), positions: positions)
+        } catch {
+            guard error.remedy == .fenced, canary == .unfencedZombie else { throw error }
+            try log.memory.append(outputs)
+            throw error
+        }
+    }
+
+    private func strikes(_ canary: Canary) -> Bool {
+        log.steer { $0.canary == canary && canary.strikes(&$0.random) }
     }
 
     func close() { worker.close() }
@@ -176,9 +192,9 @@ private final class Piece {
 
 extension LogBatch {
     /// Holds copies of another batch's records, and nothing else.
-    fileprivate func refill(from other: LogBatch) {
+    fileprivate func refill(from other: LogBatch, without place: Int? = nil) {
         reset()
-        for record in other.records {
+        for (index, record) in other.records.enumerated() where index != place {
             let isAdded = unsafe append(
                 record.topic, partition: record.partition, offset: record.offset,
                 append: record.append, key: record.key, value: record.value)

@@ -92,7 +92,9 @@ struct PressureTests {
         #expect(try world.story("c").isEmpty)
         let line = #"adbrake_evaluate_rejected_total{reason="too_many_apps"} 23"#
         #expect(world.metrics.rendered().contains(line))
-        #expect(try world.dead().allSatisfy { $0.contains(#""reason":"too_many_apps""#) })
+        let dead = try world.dead()
+        #expect(dead.count == 2)
+        #expect(dead.allSatisfy { $0.contains(#""reason":"too_many_apps""#) })
         let next = world.makeLane()
         try world.run(next, for: 90_000)
         #expect(

@@ -1,0 +1,86 @@
+// What a log holds of one partition, read once and decoded, for the checkers.
+
+import BrakeModel
+import BrakeWire
+import EventLog
+
+/// The records of one partition of every topic, in order of offset.
+struct PartitionRecords {
+    struct Input {
+        var type: EventType
+        var offset: Int64
+        var append: Int64
+        var key: [UInt8]?
+        var value: [UInt8]?
+    }
+
+    let partition: Int
+    private(set) var inputs: [[Input]] = []
+    private(set) var epochs: [EpochRecord] = []
+    /// As they stand, and decoded.
+    private(set) var throttle: [(bytes: [UInt8], record: ThrottleRecord)] = []
+    private(set) var snapshots: [Int64: [UInt8]] = [:]
+
+    init(_ log: MemoryLog, _ partition: Int) throws {
+        self.partition = partition
+        let documents = DocumentReader()
+        for type in EventType.allCases {
+            let place = TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+            inputs.append([])
+            try Self.read(log, place) { record in
+                inputs[inputs.count - 1].append(
+                    Input(
+                        type: type, offset: record.offset, append: record.append,
+                        key: record.keyBytes, value: record.valueBytes))
+            }
+        }
+        try Self.read(log, TopicPartition(.epoch, partition)) { record in
+            guard let value = unsafe record.value else { return }
+            epochs.append(unsafe try EpochRecord.decode(value, with: documents))
+        }
+        try Self.read(log, TopicPartition(.throttle, partition)) { record in
+            guard let value = unsafe record.value else { return }
+            throttle.append(
+                (record.valueBytes ?? [], unsafe try ThrottleRecord.decode(value, with: documents)))
+        }
+        try Self.read(log, TopicPartition(.snapshot, partition)) { record in
+            snapshots[record.offset] = record.valueBytes
+        }
+    }
+
+    /// The clock and the end offsets of the inputs of the last epoch.
+    static func lastEpoch(_ log: MemoryLog, _ partition: Int) -> (clock: Int64, ends: [Int64])? {
+        let place = TopicPartition(.epoch, partition)
+        let bounds = log.bounds(of: place)
+        let documents = DocumentReader()
+        var last: EpochRecord?
+        // A marker may be the last.
+        try? read(log, place, from: max(bounds.lowerBound, bounds.upperBound - 2)) { record in
+            guard let value = unsafe record.value else { return }
+            last = unsafe try EpochRecord.decode(value, with: documents)
+        }
+        guard let last else { return nil }
+        return (last.clock, EventType.allCases.map { last.offsets[$0] })
+    }
+
+    /// Hands over every record of a place, to its end.
+    static func read(
+        _ log: MemoryLog, _ place: TopicPartition, from first: Int64? = nil,
+        _ body: (LogRecord) throws -> Void
+    ) throws {
+        let start = first ?? log.bounds(of: place).lowerBound
+        let reader = log.makeReader(from: [place: start])
+        defer { reader.close() }
+        let batch = LogBatch(bytesMax: 1 << 16)
+        while true {
+            let outcome = try reader.poll(into: batch, waitMilliseconds: 0)
+            for record in batch.records { try body(record) }
+            if outcome.ended.contains(place) { return }
+        }
+    }
+}
+
+extension LogRecord {
+    var keyBytes: [UInt8]? { unsafe key.map { unsafe [UInt8]($0) } }
+    var valueBytes: [UInt8]? { unsafe value.map { unsafe [UInt8]($0) } }
+}
