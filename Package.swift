@@ -79,8 +79,8 @@ let package = Package(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
-                "HTTPServer", "Runtime", "Collect", "Evaluate", "Serve", "Simulation", "Traffic",
-                "Watch",
+                "HTTPClient", "HTTPServer", "Runtime", "Collect", "Evaluate", "Serve",
+                "Simulation", "Traffic", "Watch",
             ],
             swiftSettings: strict),
 

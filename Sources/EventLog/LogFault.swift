@@ -11,6 +11,9 @@ package struct LogFault: Error, Sendable, CustomStringConvertible {
         /// The group has given this member up, as after too long a silence of the log, and nobody
         /// has its place: close the worker, drop all state, and begin with a new one.
         case rejoin
+        /// The log denies us a right: nothing else of the log makes up for it. The operator has to
+        /// grant it.
+        case refused
         /// No retry helps: stop and tell the operator.
         case stop
     }

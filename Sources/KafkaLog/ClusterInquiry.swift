@@ -66,7 +66,13 @@ final class ClusterInquiry: Sendable {
         }
         var descriptions: [Topic: TopicDescription] = [:]
         for topic in topics {
-            guard let entry = found.topics[settings.name(of: topic)] else { continue }
+            // The list leaves out what we may not see, as if it were not there: asked by its name,
+            // the cluster says which of both it is.
+            var entry = found.topics[settings.name(of: topic)]
+            if entry == nil {
+                entry = try named(topic, timeoutMilliseconds: timeoutMilliseconds)
+            }
+            guard let entry else { continue }
             guard entry.code == RD_KAFKA_RESP_ERR_NO_ERROR else {
                 if entry.code == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART { continue }
                 throw RDKafkaError(code: entry.code).fault(
@@ -76,6 +82,19 @@ final class ClusterInquiry: Sendable {
                 partitions: entry.partitions, replicas: entry.replicas)
         }
         return descriptions
+    }
+
+    private func named(
+        _ topic: Topic, timeoutMilliseconds: Int
+    ) throws(LogFault) -> Metadata.Entry? {
+        do {
+            let found = try metadata(of: topic, timeoutMilliseconds: timeoutMilliseconds)
+            return found.topics[settings.name(of: topic)]
+        } catch {
+            throw error.fault(
+                "describe topics", at: settings.place(of: topic),
+                trouble: client.context.lastTrouble)
+        }
     }
 
     /// The first offset still there and the next one to be given.
@@ -113,15 +132,26 @@ final class ClusterInquiry: Sendable {
 
     private struct Metadata {
         var brokers: [String]
-        var topics: [String: (partitions: Int, replicas: Int, code: rd_kafka_resp_err_t)]
+        typealias Entry = (partitions: Int, replicas: Int, code: rd_kafka_resp_err_t)
+        var topics: [String: Entry]
     }
 
+    /// Of one topic, or of all that we may see.
     private func metadata(
         of topic: Topic?, timeoutMilliseconds: Int
     ) throws(RDKafkaError) -> Metadata {
+        var handle: OpaquePointer? = nil
+        if let topic {
+            guard
+                let made = unsafe rd_kafka_topic_new(
+                    client.pointer, settings.name(of: topic), nil)
+            else { throw RDKafkaError.last() }
+            unsafe handle = made
+        }
+        defer { if let handle = unsafe handle { unsafe rd_kafka_topic_destroy(handle) } }
         var raw: UnsafePointer<rd_kafka_metadata>? = nil
         let code = unsafe rd_kafka_metadata(
-            client.pointer, 1, nil, &raw, Int32(timeoutMilliseconds))
+            client.pointer, topic == nil ? 1 : 0, handle, &raw, Int32(timeoutMilliseconds))
         try RDKafkaError.check(code)
         guard let raw = unsafe raw else { throw RDKafkaError(code: RD_KAFKA_RESP_ERR__FAIL) }
         defer { unsafe rd_kafka_metadata_destroy(raw) }

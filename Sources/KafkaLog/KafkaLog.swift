@@ -25,7 +25,7 @@ package final class KafkaLog: EventLog {
         let found = try inquiry.describe(
             Topic.all, timeoutMilliseconds: KafkaLog.questionMilliseconds)
         partitions = try KafkaLog.partitionCount(found, settings)
-        appender = try RecordAppender(settings)
+        appender = RecordAppender(settings)
     }
 
     package func append(_ records: [OutgoingRecord]) throws(LogFault) {

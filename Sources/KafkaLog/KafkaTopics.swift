@@ -163,8 +163,8 @@ package struct KafkaTopics {
                 RD_KAFKA_RESOURCE_TOPIC, names, asking: inquiry.client,
                 timeoutMilliseconds: KafkaTopics.questionMilliseconds)
         } catch {
-            throw error.fault(
-                "describe topics", at: settings.place,
+            throw error.error.fault(
+                "describe settings", at: "\(settings.place) \(error.topic ?? "")",
                 trouble: inquiry.client.context.lastTrouble)
         }
         var descriptions: [Topic: Description] = [:]

@@ -4,7 +4,8 @@ import CRdKafka
 import EventLog
 import Synchronization
 
-/// An idempotent producer that many threads share; replaced when it is beyond repair.
+/// An idempotent producer that many threads share; made at the first append, since a stage that only
+/// reads may lack the right to be one, and replaced when it is beyond repair.
 final class RecordAppender: Sendable {
     /// What waits in the queue at most; then appends wait, and give up at their deadline.
     static let queueRecordsMax = 100_000
@@ -15,9 +16,8 @@ final class RecordAppender: Sendable {
     private let settings: KafkaSettings
     private let current = Mutex<RecordSender?>(nil)
 
-    init(_ settings: KafkaSettings) throws(LogFault) {
+    init(_ settings: KafkaSettings) {
         self.settings = settings
-        _ = try sender()
     }
 
     func close() { current.withLock { $0 = nil } }

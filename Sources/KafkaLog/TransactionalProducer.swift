@@ -189,6 +189,10 @@ extension TransactionalProducer {
         case (.ending, .retriable):
             // Asked for, but not answered: the same call again may still hear the answer.
             throw fault
+        case (.ending, .authorization):
+            // Without the right, no try is better than this one.
+            discard()
+            throw fault
         case (.ending, _):
             // librdkafka may have given up what the broker has done: only the broker knows.
             discard()

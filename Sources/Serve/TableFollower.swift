@@ -52,7 +52,9 @@ package final class TableFollower {
                 try follow(session, stop) { starts = 0 }
             } catch {
                 // The log may have forgotten what we had not read, or be another one by now.
-                guard error.remedy == .stop, starts < Self.startsMax else { throw error }
+                guard error.remedy == .stop || error.remedy == .refused,
+                    starts < Self.startsMax
+                else { throw error }
                 metrics.restarted()
                 logger.warning("building the table anew", ["fault": LogValue(error)])
                 stop.wait(milliseconds: Self.retryMaxMilliseconds)

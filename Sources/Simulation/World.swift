@@ -165,7 +165,7 @@ package final class World {
             case .fenced, .rejoin:
                 figures.fenced += 1
                 seats[number].lane = nil
-            case .stop: find("lane \(number) stopped: \(error)")
+            case .refused, .stop: find("lane \(number) stopped: \(error)")
             }
         }
     }
@@ -182,7 +182,7 @@ package final class World {
             case .fenced, .rejoin:
                 figures.fenced += 1
                 zombies.remove(at: index)
-            case .stop: find("a zombie stopped: \(error)")
+            case .refused, .stop: find("a zombie stopped: \(error)")
             }
         }
     }

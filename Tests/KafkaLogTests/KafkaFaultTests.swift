@@ -232,7 +232,7 @@ extension KafkaTests {
                     _ = try worker.commit(
                         [.init(.epoch, 0, "1")], positions: [TopicPartition(.session, 0): 0])
                 }
-                #expect(refused.remedy == .stop)
+                #expect(refused.remedy == .refused)
                 #expect(refused.hint?.hasPrefix("grant this principal") == true)
             }
         }

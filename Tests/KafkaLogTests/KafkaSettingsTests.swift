@@ -97,7 +97,7 @@ struct KafkaSettingsTests {
             (RD_KAFKA_RESP_ERR_ILLEGAL_GENERATION, .rejoin),
             (RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID, .fenced),
             (RD_KAFKA_RESP_ERR_UNKNOWN_MEMBER_ID, .rejoin),
-            (RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, .stop),
+            (RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, .refused),
             (RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, .stop),
             (RD_KAFKA_RESP_ERR_INVALID_TRANSACTION_TIMEOUT, .stop),
         ]

@@ -167,6 +167,8 @@ final class RDKafkaClient: @unchecked Sendable {
                 message: String(cString: message))
             // A file of properties serves producers and consumers: half of them is always idle.
             if line.facility == "CONFWARN" && line.message.contains("will be ignored") { return }
+            // The error that follows does not say which topic the transaction may not write to.
+            if line.facility == "ADDPARTS" { context.note(trouble: line.message) }
             context.take(line)
         }
         switch role {

@@ -131,23 +131,27 @@ struct RDKafkaError: Error, Sendable {
             case .retriable, .abortable, .fatal: .retry
             case .fenced: .fenced
             case .lost: .rejoin
-            case .authorization, .permanent: .stop
+            case .authorization: .refused
+            case .permanent: .stop
             }
         var reason = "\(text) [\(name)]"
-        if let trouble, kind == .retriable { reason += "; last trouble: \(trouble)" }
-        return LogFault(operation, at: place, reason: reason, hint: hint, remedy: remedy)
+        if let trouble, kind == .retriable || kind == .authorization {
+            reason += "; last trouble: \(trouble)"
+        }
+        return LogFault(
+            operation, at: place, reason: reason, hint: hint(for: operation), remedy: remedy)
     }
 
-    private var hint: String? {
+    private func hint(for operation: String) -> String? {
         switch code {
         case RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED:
-            "grant this principal Describe and Read or Write on the topic"
+            "grant this principal \(RDKafkaError.right(to: operation)) on the topic"
         case RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED:
             "grant this principal Read on the group"
         case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
-            "grant this principal Describe and Write on the transactional id"
+            "grant this principal Write on the transactional id"
         case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-            "grant this principal IdempotentWrite on the cluster, or Create for new topics"
+            "grant this principal Write on a topic, or IdempotentWrite on the cluster"
         case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, RD_KAFKA_RESP_ERR__AUTHENTICATION:
             "check the credentials in the file given with --kafka-config"
         case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
@@ -163,6 +167,18 @@ struct RDKafkaError: Error, Sendable {
             "check that the brokers run and can be reached from here"
         default:
             nil
+        }
+    }
+
+    /// Kafka's name of the right that an operation on a topic takes.
+    private static func right(to operation: String) -> String {
+        switch operation {
+        case "describe topics", "ask for bounds": "Describe"
+        case "describe settings": "DescribeConfigs"
+        case "create topic": "Create"
+        case "append", "write": "Write"
+        case _ where operation.hasPrefix("commit"): "Read of inputs, Write of outputs"
+        default: "Read"
         }
     }
 }

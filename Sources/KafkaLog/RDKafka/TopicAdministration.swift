@@ -77,17 +77,22 @@ enum TopicAdministration {
     static func settings(
         _ type: rd_kafka_ResourceType_t, _ names: [String], asking client: RDKafkaClient,
         timeoutMilliseconds: Int
-    ) throws(RDKafkaError) -> [String: [String: String]] {
+    ) throws(Refusal) -> [String: [String: String]] {
         guard !names.isEmpty else { return [:] }
         var resources: [OpaquePointer?] = unsafe names.map {
             unsafe rd_kafka_ConfigResource_new(type, $0)
         }
         defer { unsafe resources.forEach { unsafe rd_kafka_ConfigResource_destroy($0) } }
-        let event = try unsafe ask(
-            client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, timeoutMilliseconds
-        ) { options, queue in
-            let count = unsafe resources.count
-            unsafe rd_kafka_DescribeConfigs(client.pointer, &resources, count, options, queue)
+        let event: OpaquePointer
+        do {
+            unsafe event = try unsafe ask(
+                client, RD_KAFKA_ADMIN_OP_DESCRIBECONFIGS, timeoutMilliseconds
+            ) { options, queue in
+                let count = unsafe resources.count
+                unsafe rd_kafka_DescribeConfigs(client.pointer, &resources, count, options, queue)
+            }
+        } catch {
+            throw Refusal(error: error, topic: nil)
         }
         defer { unsafe rd_kafka_event_destroy(event) }
         var count = 0
@@ -96,8 +101,12 @@ enum TopicAdministration {
         var found: [String: [String: String]] = [:]
         for index in 0..<count {
             guard let resource = unsafe described?[index] else { continue }
-            try RDKafkaError.check(unsafe rd_kafka_ConfigResource_error(resource))
             let name = unsafe String(cString: rd_kafka_ConfigResource_name(resource))
+            do {
+                try RDKafkaError.check(unsafe rd_kafka_ConfigResource_error(resource))
+            } catch {
+                throw Refusal(error: error, topic: name)
+            }
             var entryCount = 0
             let entries = unsafe rd_kafka_ConfigResource_configs(resource, &entryCount)
             for entryIndex in 0..<entryCount {
