@@ -28,34 +28,48 @@ package struct LogReplay {
         self.range = range
     }
 
-    /// Runs it and returns NDJSON. `progress` hears of each partition that is done.
-    package func run(progress: (Int) -> Void = { _ in }) throws(LogFault) -> [UInt8] {
+    /// What a replay gave, and how it went.
+    package struct Outcome {
+        /// The throttle records as NDJSON.
+        package fileprivate(set) var output: [UInt8] = []
+        package fileprivate(set) var records = 0
+        /// Epochs whose checksum was compared.
+        package fileprivate(set) var epochs = 0
+        /// Partitions that went by append time, as another policy or none has decided them.
+        package fileprivate(set) var partitionsByTime = 0
+    }
+
+    /// Runs it. `progress` hears of each partition that is done.
+    package func run(progress: (Int) -> Void = { _ in }) throws(LogFault) -> Outcome {
+        var outcome = Outcome()
         var records: [ThrottleRecord] = []
         for partition in 0..<log.partitions {
             let history = EpochHistory(log: log, partition: partition)
             if let last = try history.last(), last.policies.first == version {
-                try replay(history, upTo: last, into: &records)
+                outcome.epochs += try replay(history, upTo: last, into: &records)
             } else {
+                outcome.partitionsByTime += 1
                 try replayAppendTimes(partition, into: &records)
             }
             progress(partition)
         }
         records.sort { ($0.change.since, $0.change.app) < ($1.change.since, $1.change.app) }
-        var output: [UInt8] = []
         for record in records where range.contains(record.change.since) {
-            output += record.encode()
-            output.append(UInt8(ascii: "\n"))
+            outcome.output += record.encode()
+            outcome.output.append(UInt8(ascii: "\n"))
+            outcome.records += 1
         }
-        return output
+        return outcome
     }
 
     private var version: EpochRecord.PolicyVersion {
         .init(name: policy.name, version: policy.version)
     }
 
+    /// Returns the count of epochs.
     private func replay(
         _ history: EpochHistory, upTo last: EpochRecord, into records: inout [ThrottleRecord]
-    ) throws(LogFault) {
+    ) throws(LogFault) -> Int {
         let partition = history.partition
         let epochs = try history.epochs(from: 1, upTo: last)
         let start = try firstOffsets(partition)
@@ -73,6 +87,7 @@ package struct LogReplay {
             try replay.count(epoch)
             take(group, epoch: epoch.number, into: &records)
         }
+        return epochs.count
     }
 
     private func replayAppendTimes(

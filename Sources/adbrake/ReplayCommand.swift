@@ -85,14 +85,32 @@ enum ReplayCommand: Subcommand {
                 appsMax: command[apps], partitions: log.partitions),
             range: first..<last)
         let isShown = !command[quiet] && StandardError.isTerminal
-        let output = try replay.run { partition in
+        let outcome = try replay.run { partition in
             if isShown {
                 StandardError.write("\rpartition \(partition + 1) of \(log.partitions) ")
             }
         }
         if isShown { StandardError.write("\r" + String(repeating: " ", count: 40) + "\r") }
-        try StandardOutput.write(output)
+        try StandardOutput.write(outcome.output)
+        if !command[quiet] {
+            StandardError.write(summary(outcome, policy: policy, partitions: log.partitions))
+        }
         return 0
+    }
+
+    private static func summary(
+        _ outcome: LogReplay.Outcome, policy: Policy, partitions: Int
+    ) -> String {
+        var text = "\(outcome.records) throttle records under policy \(policy.name)\n"
+        if outcome.epochs > 0 {
+            text += "  \(outcome.epochs) epochs decided again, every checksum as in the log\n"
+        }
+        if outcome.partitionsByTime > 0 {
+            text +=
+                "  \(outcome.partitionsByTime) of \(partitions) partitions by append time: "
+                + "this policy has not decided them last\n"
+        }
+        return text
     }
 
     private static func milliseconds(_ text: String?, _ label: String) throws -> Int64? {

@@ -146,7 +146,7 @@ final class LaneWorld {
     func checkReplay(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let replay = LogReplay(
             log: memory, policy: settings.policies[0], limits: settings.limits)
-        let again = String(decoding: try replay.run(), as: UTF8.self)
+        let again = String(decoding: try replay.run().output, as: UTF8.self)
         #expect(again == (try published()), sourceLocation: sourceLocation)
         for partition in 0..<memory.partitions {
             let numbers = try epochs(partition).map(\.number)
