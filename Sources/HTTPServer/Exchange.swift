@@ -140,9 +140,10 @@ final class Exchange {
         guard unsafe send(connection.descriptor, bytes, bytes.count, flags) == bytes.count else {
             return false
         }
-        shutdown(connection.descriptor, Int32(SHUT_WR))
         plan = .answered
+        // Before the end of the connection, so that who has seen the end sees the count.
         meters.answered(route: route, status: response.status, nanoseconds: 0)
+        shutdown(connection.descriptor, Int32(SHUT_WR))
         connection.mustReceive(by: SystemClock.monotonicMilliseconds() + Self.drainMilliseconds)
         return true
     }
