@@ -19,7 +19,7 @@ package enum DurationText {
 
     /// The shortest exact text.
     package static func text(_ milliseconds: Int) -> String {
-        guard milliseconds > 0 else { return "\(milliseconds)ms" }
+        guard milliseconds > 0 else { return milliseconds == 0 ? "0" : "\(milliseconds)ms" }
         // One unit always divides: ms.
         let unit = units.last { milliseconds % $0.milliseconds == 0 } ?? units[0]
         return "\(milliseconds / unit.milliseconds)\(unit.name)"

@@ -120,6 +120,6 @@ package enum TrafficCommand {
     }
 
     private static func usage(_ problem: String, _ hint: String) -> UsageError {
-        UsageError(problem: "traffic: \(problem)", hint: hint)
+        UsageError(problem: problem, hint: hint)
     }
 }

@@ -89,7 +89,10 @@ private struct Follower {
             found = "\(error)"
         }
         // Each trouble is told once, and its end.
-        if found != trouble { lines.insert(found ?? "the edge answers again", at: 0) }
+        if found != trouble {
+            let text = found.map { "\($0); asking again" }
+            lines.insert(text ?? "the edge answers again", at: 0)
+        }
         trouble = found
         return lines
     }
