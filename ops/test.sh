@@ -10,9 +10,14 @@ trap 'rm -f "$log"' EXIT
 
 swift build "${flags[@]}" --build-tests --explicit-target-dependency-import-check error
 
+# Left out on the screen: what starts, with its arguments, which may have many lines.
 # The status is that of the tests, not that of the filter behind them.
 set +e
-swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | grep -v ' started\.$'
+swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | awk '
+    /^(✔|✘|×|➜|→|↷)/ { hidden = 0 }
+    /^◇/ { hidden = 1 }
+    !hidden { print; fflush() }
+    / started\.$/ { hidden = 0 }'
 status=${PIPESTATUS[0]}
 set -e
 
@@ -23,9 +28,12 @@ grep -E -A1 '(✘|×) Test .* recorded an issue' "$log" | grep -v '^--' | cut -c
     | head -100 || true
 grep -E 'Fatal error|signal code' "$log" | head -5 || true
 left_out=$(grep -cE '(➜|→|↷) Test .*skipped' "$log" || true)
-if [[ $left_out -gt 0 ]]; then
-    grep -E '(➜|→|↷) Test .*skipped' "$log" | cut -c1-200 | head -20
-fi
 echo "$left_out tests left out"
+# How many for which reason; by name what has none.
+if [[ $left_out -gt 0 ]]; then
+    grep -E '(➜|→|↷) Test .*skipped' "$log" \
+        | sed -E 's/.*skipped: "(.*)"$/\1/; s/.*Test (".*") skipped\.$/\1/' \
+        | cut -c1-200 | sort | uniq -c | head -20
+fi
 grep -E 'Test run with' "$log" | tail -1 || echo "the test run did not come to its end"
 exit "$status"
