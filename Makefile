@@ -11,7 +11,8 @@ export SWIFT_FLAGS
 CHECKS := --explicit-target-dependency-import-check error
 # Small types cross modules in the hot loop: without it their calls cost twenty times as much.
 RELEASE := -c release -Xswiftc -cross-module-optimization $(CHECKS)
-BIN := .build/release
+# Where the program is: a scratch path among the flags moves it.
+BIN = $(if $(SWIFT_FLAGS),$(shell swift build $(SWIFT_FLAGS) -c release --show-bin-path),.build/release)
 SOURCES := Package.swift Sources Tests Benchmarks
 # Passed on to the program: make run ARGS="--listen 127.0.0.1:9000"
 ARGS ?=
@@ -28,7 +29,7 @@ help: ## this text
 		| awk -F ':.*## ' '{printf "  %-10s %s\n", $$1, $$2}'
 	@echo
 	@echo 'One suite: make test ARGS="--filter RuntimeTests". Options of the program:'
-	@echo '  $(BIN)/adbrake --help'
+	@echo '  .build/release/adbrake --help'
 
 setup: ## install the Debian packages that are missing
 	@ops/setup.sh
@@ -40,7 +41,7 @@ run: build ## all stages in one process; ARGS are passed on
 	$(BIN)/adbrake run $(ARGS)
 
 demo: build ## as run, with a fleet in trouble played into it
-	ops/demo.sh $(ARGS)
+	@ADBRAKE=$(BIN)/adbrake ops/demo.sh
 
 test: setup ## the tests, with a summary at the end; ARGS go to swift test
 	@ops/test.sh $(ARGS)
