@@ -43,6 +43,15 @@ struct AppTable: ~Copyable {
             ? UInt32(truncatingIfNeeded: entry) &- 1 : nil
     }
 
+    /// The slot of an app.
+    func find(hash: UInt64, name: [UInt8]) -> UInt32? {
+        var event = Event(appHash: hash, meaning: .nothing, append: 0)
+        var batch = EventBatch()
+        event.nameOffset = batch.addName(name)
+        event.nameLength = UInt8(name.count)
+        return find(event, in: batch)
+    }
+
     /// Makes a slot for a new app, nil when there are as many as there may be.
     mutating func insert(_ event: Event, in batch: EventBatch) -> UInt32? {
         let first = Int(event.nameOffset)

@@ -4,18 +4,22 @@
 package import BrakeModel
 
 extension Evaluator {
-    /// Makes an app known in the state that it was last published with.
+    /// Makes an app known in the state that it was last published with, or gives it that state if
+    /// it was known in an earlier one.
     package mutating func seed(_ change: ThrottleChange) {
         let name = Array(change.app.text.utf8)
-        guard let slot = apps.insert(hash: StableHash.of(change.app.text), name: name) else {
+        let hash = StableHash.of(change.app.text)
+        let known = apps.find(hash: hash, name: name)
+        guard let slot = known ?? apps.insert(hash: hash, name: name) else {
             tallied.refusedApps += 1
             return
         }
+        guard known == nil || Int64(apps.slots[slot].revision) < change.revision else { return }
         apps.slots[slot].revision = UInt32(clamping: change.revision)
         if let place = plans.firstIndex(where: { $0.policy.name == change.policy }) {
             apps.slots[slot].policy = UInt8(place)
         }
-        var brake = BrakeState()
+        var brake = apps.slots[slot].brake
         brake.isKnown = true
         brake.state = change.state
         brake.since = change.since
@@ -46,6 +50,9 @@ extension Evaluator {
         for slot in 0..<UInt32(apps.count) {
             apps.slots[slot].due = AppSlot.notDue
             apps.slots[slot].isTouched = false
+            // Nobody has looked whether the ticks meanwhile were calm.
+            apps.slots[slot].brake.calmSince = BrakeState.never
+            apps.slots[slot].brake.heldSince = BrakeState.never
             touch(slot)
         }
     }

@@ -83,6 +83,9 @@ package struct Evaluator: ~Copyable {
     /// The earliest tick with anything to decide, nil when no app is due.
     package var nextTick: Int64? { nextDecision == .max ? nil : nextDecision }
 
+    /// The most apps that it can know.
+    package var appsMax: Int { limits.appsMax }
+
     /// How many apps it knows.
     package var appCount: Int { apps.count }
 

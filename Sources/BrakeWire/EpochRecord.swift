@@ -75,6 +75,8 @@ package struct EpochRecord: Sendable, Equatable {
     package var clock: Int64
     package var offsets: Offsets
     package var policies: [PolicyVersion]
+    /// The most apps that the partition could know; nil in records older than this field.
+    package var appsMax: Int?
     /// How many throttle records it published.
     package var changes: Int
     /// Of the state, rolling.
@@ -85,7 +87,8 @@ package struct EpochRecord: Sendable, Equatable {
 
     package init(
         number: Int64, generation: Int64, partition: Int, clock: Int64, offsets: Offsets,
-        policies: [PolicyVersion], changes: Int, checksum: UInt64, snapshots: [SnapshotPointer],
+        policies: [PolicyVersion], appsMax: Int? = nil, changes: Int, checksum: UInt64,
+        snapshots: [SnapshotPointer],
         throttleEnd: Int64
     ) {
         self.number = number
@@ -94,6 +97,7 @@ package struct EpochRecord: Sendable, Equatable {
         self.clock = clock
         self.offsets = offsets
         self.policies = policies
+        self.appsMax = appsMax
         self.changes = changes
         self.checksum = checksum
         self.snapshots = snapshots
@@ -116,6 +120,7 @@ extension EpochRecord {
                     list.field("control", offsets.control)
                 }
                 record.array("policies") { $0.write(policies) }
+                if let appsMax { record.field("apps_max", appsMax) }
                 record.field("changes", changes)
                 record.field("checksum", Hex.text(checksum))
                 record.array("snapshots") { $0.write(snapshots) }
@@ -137,6 +142,7 @@ extension EpochRecord {
             clock: try record.required("clock", \.integer),
             offsets: try Offsets(record["offsets"] ?? .null),
             policies: try record.required("policies", \.array).mapRejecting(PolicyVersion.init),
+            appsMax: record["apps_max"]?.count,
             changes: try record.required("changes", \.count),
             checksum: try record.required("checksum") { $0.text.flatMap { UInt64($0, radix: 16) } },
             snapshots: try snapshots.mapRejecting(SnapshotPointer.init),

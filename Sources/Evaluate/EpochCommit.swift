@@ -62,6 +62,7 @@ struct EpochCommit {
             number: number, generation: generation, partition: group.partition,
             clock: group.evaluator.clock, offsets: offsets,
             policies: policies.map { .init(name: $0.name, version: $0.version) },
+            appsMax: group.evaluator.appsMax,
             changes: group.decisions.changes.count, checksum: group.evaluator.checksum,
             snapshots: group.snapshots, throttleEnd: group.throttleEnd)
     }

@@ -34,7 +34,8 @@ final class EpochReplay {
             throw LogFault(
                 "replay", at: "partition \(group.partition) of \(log.place)",
                 reason: "counted again, epoch \(epoch.number) has another checksum",
-                hint: "the inputs are not those it was made of: was the log replaced or cut?",
+                hint: "the inputs are not those it was made of, or the policy is another one of "
+                    + "the same version: was the log replaced or cut, the policy edited?",
                 remedy: .stop)
         }
     }

@@ -80,6 +80,13 @@ package struct LogReplay {
                 hint: "a policy of another name or version is replayed by append time",
                 remedy: .stop)
         }
+        if let other = epochs.first(where: { $0.policies.first != version }) {
+            throw LogFault(
+                "replay", at: "partition \(partition) of \(log.place)",
+                reason: "epoch \(other.number) was decided by another policy than the last epoch",
+                hint: "a policy of another name or version is replayed by append time",
+                remedy: .stop)
+        }
         let group = makeGroup(partition, at: start)
         let replay = try EpochReplay(log: log, group: group, from: start)
         defer { replay.close() }

@@ -46,9 +46,14 @@ struct Restore {
                 warn("the epoch of a snapshot is no longer there", pointer)
                 continue
             }
-            let group = try replay(
-                evaluator, epochs: Array(epochs.dropFirst()), from: first.offsets)
-            return Restored(group: group, hasSnapshot: true, epochs: epochs.count - 1)
+            let rest = Array(epochs.dropFirst())
+            guard rest.allSatisfy(isRepeatable) else {
+                warnOfOtherSettings()
+                let group = try recount(evaluator, from: first.offsets, upTo: last)
+                return Restored(group: group, hasSnapshot: true, epochs: rest.count)
+            }
+            let group = try replay(evaluator, epochs: rest, from: first.offsets)
+            return Restored(group: group, hasSnapshot: true, epochs: rest.count)
         }
         return try withoutSnapshot(history, last)
     }
@@ -127,29 +132,58 @@ struct Restore {
         _ history: EpochHistory, _ last: EpochRecord
     ) throws(LogFault) -> Restored {
         let first = try firstOffsets()
+        let empty = Evaluator(policies: policies, limits: limits)
         if EventType.allCases.allSatisfy({ first[$0] == 0 }) {
             let epochs = try history.epochs(from: 1, upTo: last)
-            if epochs.first?.number == 1 {
-                let group = try replay(
-                    Evaluator(policies: policies, limits: limits), epochs: epochs, from: first)
+            if epochs.first?.number == 1, epochs.allSatisfy(isRepeatable) {
+                let group = try replay(empty, epochs: epochs, from: first)
                 return Restored(group: group, epochs: epochs.count)
+            }
+            if epochs.first?.number == 1 {
+                warnOfOtherSettings()
+                return Restored(group: try recount(empty, from: first, upTo: last))
             }
         }
         logger.warning(
             "no snapshot is left: states as published, windows from the inputs still there",
             ["partition": LogValue(partition)])
+        return Restored(group: try recount(empty, from: first, upTo: last))
+    }
+
+    // MARK: Without the decisions
+
+    /// Whether this evaluator decides an epoch as it was decided.
+    private func isRepeatable(_ epoch: EpochRecord) -> Bool {
+        epoch.policies.elementsEqual(policies) { $0.name == $1.name && $0.version == $1.version }
+            && epoch.appsMax ?? limits.appsMax == limits.appsMax
+    }
+
+    /// Counts what came before the last epoch's end, and takes the states as they were published.
+    private func recount(
+        _ evaluator: consuming Evaluator, from start: EpochRecord.Offsets, upTo last: EpochRecord
+    ) throws(LogFault) -> PartitionGroup {
+        var evaluator = evaluator
+        try seed(&evaluator)
+        evaluator.beginRecount()
+        let isFromSnapshot = evaluator.clock > .min
         // The older snapshots lead to other checksums than this: they are pointed to no longer.
-        let group = try makeGroup(try seeded(), at: first, after: last, snapshots: [])
-        group.evaluator.beginRecount()
-        let replay = try EpochReplay(log: log, group: group, from: first)
+        let group = try makeGroup(evaluator, at: start, after: last, snapshots: [])
+        let replay = try EpochReplay(log: log, group: group, from: start)
         defer { replay.close() }
         try replay.count(upTo: last.offsets, clock: last.clock)
         let coverage = EventType.allCases.map { type in
-            first[type] == 0 ? .min : replay.firstAppends[Int(type.rawValue)] ?? last.clock
+            isFromSnapshot || start[type] == 0
+                ? .min : replay.firstAppends[Int(type.rawValue)] ?? last.clock
         }
         group.evaluator.resume(at: last.clock, coveredSince: coverage.reduce(.min, max))
         group.dropUncounted()
-        return Restored(group: group)
+        return group
+    }
+
+    private func warnOfOtherSettings() {
+        logger.warning(
+            "the last epochs had another policy or limit: states are taken as published",
+            ["partition": LogValue(partition)])
     }
 
     /// Takes a record of the table: a state, or the deletion of an app.
@@ -166,8 +200,8 @@ struct Restore {
         }
     }
 
-    /// An evaluator that knows the apps of `throttle` in their states.
-    private func seeded() throws(LogFault) -> Evaluator {
+    /// Makes the apps of `throttle` known in their states.
+    private func seed(_ evaluator: inout Evaluator) throws(LogFault) {
         var states: [AppID: ThrottleRecord] = [:]
         let place = TopicPartition(.throttle, partition)
         let scan = try LogScan(log, from: [place: try log.bounds(of: place).lowerBound])
@@ -179,11 +213,9 @@ struct Restore {
                 for record in records { Self.note(record, in: &states, reader) }
             }
         }
-        var evaluator = Evaluator(policies: policies, limits: limits)
         for app in states.keys.sorted() {
             if let state = states[app] { evaluator.seed(state.change) }
         }
-        return evaluator
     }
 
     // MARK: Parts
