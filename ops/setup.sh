@@ -50,8 +50,8 @@ install_missing() {
         --no-install-recommends "${missing[@]}")
     # The package lists may be there already; they are fetched only when they do not do.
     if ! "${install[@]}" >/dev/null 2>&1; then
-        "${as_root[@]}" apt-get update -q
-        "${install[@]}"
+        "${as_root[@]}" apt-get update -qq
+        "${install[@]}" >/dev/null
     fi
 }
 
