@@ -72,6 +72,7 @@ while is_taken "$port"; do
     port=$((port + 1))
     ((port < first_port + 20)) || fail "no free port from $first_port on"
 done
+((port == first_port)) || echo "demo  | port $first_port is taken; here it is $port"
 url=http://127.0.0.1:$port
 
 "$program" run --log "sqlite:$folder/demo.db" --listen "127.0.0.1:$port" \
