@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build run demo test lint format bench clean
+.PHONY: help setup build run demo kafka test lint format bench clean
 
 # More flags for every call of swift, as: make test SWIFT_FLAGS="--scratch-path /fast/disk"
 SWIFT_FLAGS ?=
@@ -43,13 +43,17 @@ run: build ## all stages in one process; ARGS are passed on
 demo: build ## as run, with a fleet in trouble played into it
 	@ADBRAKE=$(BIN)/adbrake ops/demo.sh
 
+kafka: ## a Kafka for development and tests: finds one or fetches one, says where
+	@ops/kafka/find.sh --fetch
+	@echo 'Start a broker with: ops/kafka/broker.sh start FOLDER'
+
 test: setup ## the tests, with a summary at the end; ARGS go to swift test
 	@ops/test.sh $(ARGS)
 
 lint: ## format and scripts; the repository's own rules are among the tests
 	swift format lint --strict --parallel -r $(wildcard $(SOURCES))
-	@for script in ops/*.sh .ci/run; do bash -n "$$script"; done
-	@if command -v shellcheck >/dev/null; then shellcheck ops/*.sh .ci/run; fi
+	@for script in ops/*.sh ops/kafka/*.sh .ci/run; do bash -n "$$script"; done
+	@if command -v shellcheck >/dev/null; then shellcheck ops/*.sh ops/kafka/*.sh .ci/run; fi
 
 format: ## bring the sources into the format that lint wants
 	swift format -i --parallel -r $(wildcard $(SOURCES))

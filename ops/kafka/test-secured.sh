@@ -51,7 +51,7 @@ conf_of() { echo "$folder/broker/tls/$1.conf"; }
 begin() { # stage, options: starts it and sets `pid`
     local stage=$1
     shift
-    timeout 300 "$program" "$stage" --log "$(log_of)" --kafka-config "$(conf_of "$stage")" \
+    timeout --foreground 300 "$program" "$stage" --log "$(log_of)" --kafka-config "$(conf_of "$stage")" \
         --instance test --listen "127.0.0.1:${ports[$stage]}" "$@" >"$folder/$stage.log" 2>&1 &
     pid=$!
     pids+=("$pid")
@@ -153,13 +153,13 @@ without evaluate Read topic adbrake-snapshot '"error".*adbrake-snapshot.*AUTHORI
 without evaluate Read group adbrake-evaluate 'adbrake-evaluate.*AUTHORIZATION.* Read on the group'
 without evaluate Write transactional-id adbrake-test-0 \
     'adbrake-test-0.*AUTHORIZATION.* Write on the transactional id'
-without evaluate Write topic adbrake-epoch 'AUTHORIZATION.*adbrake-epoch.* Write of'
+without evaluate Write topic adbrake-epoch 'AUTHORIZATION.*adbrake-epoch.* Write \(on inputs'
 accepted session
-without evaluate Write topic adbrake-throttle 'AUTHORIZATION.*adbrake-throttle.* Write of'
-without evaluate Write topic adbrake-snapshot 'AUTHORIZATION.*adbrake-snapshot.* Write of' \
+without evaluate Write topic adbrake-throttle 'AUTHORIZATION.*adbrake-throttle.* Write \(on inputs'
+without evaluate Write topic adbrake-snapshot 'AUTHORIZATION.*adbrake-snapshot.* Write \(on inputs' \
     --snapshot-every 1s
 echo '{' | kcat -b "127.0.0.1:$first_port" -P -t adbrake-session -p 0
-without evaluate Write topic adbrake-dead 'AUTHORIZATION.*adbrake-dead.* Write of'
+without evaluate Write topic adbrake-dead 'AUTHORIZATION.*adbrake-dead.* Write \(on inputs'
 end "$collector"
 without collect Write topic adbrake-session 'append.*adbrake-session.*AUTHORIZATION.* Write on'
 without collect Describe topic adbrake-control 'adbrake-control.*AUTHORIZATION.* Describe on'

@@ -168,7 +168,9 @@ final class RDKafkaClient: @unchecked Sendable {
             // A file of properties serves producers and consumers: half of them is always idle.
             if line.facility == "CONFWARN" && line.message.contains("will be ignored") { return }
             // The error that follows does not say which topic the transaction may not write to.
-            if line.facility == "ADDPARTS" { context.note(trouble: line.message) }
+            if line.facility == "ADDPARTS" && !line.message.contains("not attempted") {
+                context.note(trouble: line.message)
+            }
             context.take(line)
         }
         switch role {

@@ -177,7 +177,7 @@ struct RDKafkaError: Error, Sendable {
         case "describe settings": "DescribeConfigs"
         case "create topic": "Create"
         case "append", "write": "Write"
-        case _ where operation.hasPrefix("commit"): "Read of inputs, Write of outputs"
+        case _ where operation.hasPrefix("commit"): "Write (on inputs Read)"
         default: "Read"
         }
     }
