@@ -16,6 +16,8 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 TIMEOUT_SECONDS = 30.0
 BATCH_RECORDS_MAX = 1000
+# Told while brokers are away; the library goes on by itself when they are back.
+PASSING = {KafkaError._ALL_BROKERS_DOWN, KafkaError._TRANSPORT, KafkaError._TIMED_OUT}
 
 
 def arguments():
@@ -105,6 +107,8 @@ def follow(consumer, topic, once):
             print("changes:", flush=True)
         for message in consumer.consume(BATCH_RECORDS_MAX, timeout=1.0):
             error, partition = message.error(), message.partition()
+            if error is not None and error.code() in PASSING:
+                continue
             if error is not None and error.code() != KafkaError._PARTITION_EOF:
                 raise KafkaException(error)
             if error is None:
