@@ -86,6 +86,9 @@ package struct Evaluator: ~Copyable {
     /// The most apps that it can know.
     package var appsMax: Int { limits.appsMax }
 
+    /// The memory of remembered ids, which grows with sessions and crashes, not with apps.
+    package var idByteCount: Int { seenSessions.byteCount + seenCrashes.byteCount }
+
     /// How many apps it knows.
     package var appCount: Int { apps.count }
 

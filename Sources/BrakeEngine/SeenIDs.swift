@@ -61,6 +61,11 @@ struct SeenIDs: ~Copyable {
         index[Int(truncatingIfNeeded: hash) & (index.count - 1)]
     }
 
+    /// The memory that it takes.
+    var byteCount: Int {
+        ring.count * MemoryLayout<Entry>.stride + index.count * MemoryLayout<UInt32>.stride
+    }
+
     /// The entries in order of arrival.
     func forEach(_ body: (Entry) -> Void) {
         for distance in 0..<count {

@@ -78,11 +78,12 @@ struct BenchEngine {
             decisions.removeAll()
         }
         // The events stay in memory for both readings.
-        let bytes = withExtendedLifetime(batches) { residentBytes() } - before
+        let ids = evaluator.idByteCount
+        let bytes = withExtendedLifetime(batches) { residentBytes() } - before - ids
         print(
             "  \(load.apps) apps, each with an event every 10 s for an hour: "
-                + "\(bytes / evaluator.appCount) bytes an app, remembered session ids included "
-                + "(resident memory; \(evaluator.tallies.events) events)")
+                + "\(bytes / evaluator.appCount) bytes of resident memory an app, and "
+                + "\(ids >> 20) MB of remembered ids (\(evaluator.tallies.events) events)")
     }
 
     private func makeEvaluator(_ load: Load) -> Evaluator {
@@ -111,14 +112,14 @@ struct BenchEngine {
     }
 
     private func makeEvent(append: Int64, random: inout SplitMix64) -> Event {
-        let draw = random.next() % 1_000
+        let draw = random.next() % 10_000
         let meaning: EventMeaning =
             switch draw {
-            case ..<200: .impression
-            case ..<800: .nothing
-            case ..<830: .softError
-            case ..<831: .crash
-            case ..<915: .alive
+            case ..<2_000: .impression
+            case ..<8_000: .nothing
+            case ..<8_300: .softError
+            case ..<8_301: .crash
+            case ..<9_150: .alive
             default: .start
             }
         return Event(
