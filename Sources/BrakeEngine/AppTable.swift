@@ -21,6 +21,11 @@ struct AppTable: ~Copyable {
 
     var count: Int { Int(slots.end) }
 
+    /// The memory of slots, ids and the index over them.
+    var byteCount: Int {
+        slots.byteCount + names.capacity + index.capacity * MemoryLayout<UInt64>.stride
+    }
+
     /// The slot of an app, nil for one that is not known. O(1).
     @inline(__always)
     func find(_ event: Event, in batch: EventBatch) -> UInt32? {

@@ -86,6 +86,9 @@ package struct Evaluator: ~Copyable {
     /// The most apps that it can know.
     package var appsMax: Int { limits.appsMax }
 
+    /// The memory of apps and their counts. Besides, there are a few bytes for each app's timer and
+    /// some hundred for each crashed device.
+    package var appByteCount: Int { apps.byteCount + rows.byteCount }
     /// The memory of remembered ids, which grows with sessions and crashes, not with apps.
     package var idByteCount: Int { seenSessions.byteCount + seenCrashes.byteCount }
 

@@ -41,6 +41,9 @@ struct RowPool: ~Copyable {
     private var twos = Slab(blank: Two())
     private var fours = Slab(blank: Four())
 
+    /// The memory of all rows.
+    var byteCount: Int { ones.byteCount + twos.byteCount + fours.byteCount }
+
     /// The sum over a window that ends at the row's head: slide it first. O(1).
     @inline(__always)
     func sum(_ row: RowReference, window: Int) -> Int {

@@ -28,6 +28,9 @@ struct Slab<Element: BitwiseCopyable>: ~Copyable {
     /// How many elements are allocated.
     var count: Int { Int(end) - free.count }
 
+    /// The memory of its elements, chunks not yet filled included.
+    var byteCount: Int { unsafe chunks.count * Self.chunkCount * MemoryLayout<Element>.stride }
+
     /// A blank element's index. O(1), amortised.
     mutating func allocate() -> UInt32 {
         if let index = free.popLast() {

@@ -78,12 +78,13 @@ struct BenchEngine {
             decisions.removeAll()
         }
         // The events stay in memory for both readings.
-        let ids = evaluator.idByteCount
-        let bytes = withExtendedLifetime(batches) { residentBytes() } - before - ids
+        let resident = withExtendedLifetime(batches) { residentBytes() } - before
+        let apps = evaluator.appCount
         print(
             "  \(load.apps) apps, each with an event every 10 s for an hour: "
-                + "\(bytes / evaluator.appCount) bytes of resident memory an app, and "
-                + "\(ids >> 20) MB of remembered ids (\(evaluator.tallies.events) events)")
+                + "\(evaluator.appByteCount / apps) bytes an app, and \(evaluator.idByteCount / apps) "
+                + "of remembered ids; \(resident / apps) bytes in all resident, with what the "
+                + "allocator keeps (\(evaluator.tallies.events) events)")
     }
 
     private func makeEvaluator(_ load: Load) -> Evaluator {

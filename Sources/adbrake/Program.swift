@@ -34,12 +34,7 @@ enum Program {
             + "moves the app between Normal, Caution, Throttle and Halt.",
         commands: subcommands.map { $0.syntax })
 
-    /// Arrays from this size on go back to the system when they are outgrown. Left alone, the C
-    /// library learns from the first large ones to keep all later ones.
-    private static let returnedBytesMin: Int32 = 256 << 10
-
     static func main() {
-        mallopt(M_MMAP_THRESHOLD, returnedBytesMin)
         let environment = Environment.all()
         switch syntax.parse(Array(CommandLine.arguments.dropFirst()), environment: environment) {
         case .text(let text): print(text)
