@@ -176,8 +176,10 @@ final class PartitionGroup {
             }
             if let lacking { return lacking }
             guard let input = nextInput(below: ends) else { break }
-            _ = queues[input].move(
-                to: &merged, upTo: .max, before: rivalAppend(of: input), end: ends[input])
+            let moved = queues[input].move(
+                to: &merged, upTo: .max, before: rivalAppend(of: input, below: ends),
+                end: ends[input])
+            precondition(moved.records > 0, "the input that comes first has a record to count")
             if merged.events.count >= InputQueue.moveEvents { countMerged() }
         }
         countMerged()
@@ -201,10 +203,12 @@ final class PartitionGroup {
     }
 
     /// From which append time on a record of this input has to wait for another input's next one.
-    private func rivalAppend(of input: Int) -> Int64 {
+    /// One that lies beyond the epoch's end is no rival, however early it is.
+    private func rivalAppend(of input: Int, below ends: [Int64]? = nil) -> Int64 {
         var rival = Int64.max
         for other in queues.indices where other != input {
             guard let append = queues[other].nextAppend else { continue }
+            if let ends, queues[other].nextEnd > ends[other] { continue }
             // Of equal append times the first topic's comes first.
             rival = min(rival, other < input ? append : append + 1)
         }
