@@ -4,8 +4,8 @@ import CRdKafka
 import EventLog
 import Synchronization
 
-/// An idempotent producer that many threads share; made at the first append, since a stage that only
-/// reads may lack the right to be one, and replaced when it is beyond repair.
+/// An idempotent producer that many threads share; made at the first append, since a stage that
+/// only reads may lack the right to be one, and replaced when it is beyond repair.
 final class RecordAppender: Sendable {
     /// What waits in the queue at most; then appends wait, and give up at their deadline.
     static let queueRecordsMax = 100_000

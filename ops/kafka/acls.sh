@@ -20,15 +20,16 @@ fail() {
     exit 1
 }
 
-# STAGE KIND PATTERN OPERATIONS NAMES. Read and Write bring Describe with them; Write to a topic also
-# lets an idempotent producer begin. Every stage looks at all topics when it starts.
+# STAGE KIND PATTERN OPERATIONS NAMES. Read and Write bring Describe with them; Write to a topic
+# also lets an idempotent producer begin. Every stage looks at all topics when it starts.
 rights() {
+    local inputs=${prefix}session,${prefix}crash,${prefix}soft_error,${prefix}ad_event
     cat <<END
 operator topic prefixed Create,Describe,DescribeConfigs,AlterConfigs $prefix
 collect topic prefixed Describe $prefix
-collect topic literal Write ${prefix}session,${prefix}crash,${prefix}soft_error,${prefix}ad_event,${prefix}dead
+collect topic literal Write $inputs,${prefix}dead
 evaluate topic prefixed Describe $prefix
-evaluate topic literal Read ${prefix}session,${prefix}crash,${prefix}soft_error,${prefix}ad_event
+evaluate topic literal Read $inputs
 evaluate topic literal Read,Write ${prefix}throttle,${prefix}epoch,${prefix}snapshot
 evaluate topic literal Write ${prefix}notice,${prefix}dead
 evaluate group literal Read ${prefix}evaluate

@@ -6,9 +6,9 @@
 #   ops/kafka/broker.sh certificate DIR NAME...
 #
 # Data, log and pid lie in DIR. The broker listens on P (9092), its controller on P+1. With --secure
-# also on P+2, by mutual TLS: a certificate is the identity, User:NAME; what no access list allows is
-# refused there, while P is an administrator's. `certificate` writes DIR/tls/NAME.pem and NAME.key,
-# signed by DIR/tls/ca.pem, and DIR/tls/NAME.conf for --kafka-config.
+# also on P+2, by mutual TLS: a certificate is the identity, User:NAME; what no access list allows
+# is refused there, while P is an administrator's. `certificate` writes DIR/tls/NAME.pem and
+# NAME.key, signed by DIR/tls/ca.pem, and DIR/tls/NAME.conf for --kafka-config.
 set -euo pipefail
 
 start_seconds=60

@@ -60,9 +60,10 @@ END
 }
 
 fetch() {
-    command -v java >/dev/null || fail "Kafka needs Java 17 or later: apt install default-jre-headless"
-    command -v mvn >/dev/null || fail "no Kafka found and no Maven to fetch one: apt install maven, \
-or unpack a download of https://kafka.apache.org and set KAFKA_HOME"
+    command -v java >/dev/null \
+        || fail "Kafka needs Java 17 or later: apt install default-jre-headless"
+    command -v mvn >/dev/null || fail "no Kafka found and no Maven to fetch one: \
+apt install maven, or unpack a download of https://kafka.apache.org and set KAFKA_HOME"
     echo "kafka: fetching Apache Kafka into $fetched" >&2
     if ! mvn --batch-mode --quiet -f "$here/pom.xml" dependency:copy-dependencies \
         -DincludeScope=runtime -DoutputDirectory="$fetched/libs" >&2; then
@@ -73,7 +74,8 @@ Or unpack a download of https://kafka.apache.org and set KAFKA_HOME to its folde
 }
 
 if [[ -n ${KAFKA_HOME+set} ]]; then
-    is_kafka "$KAFKA_HOME" || fail "KAFKA_HOME is '$KAFKA_HOME': no bin/kafka-server-start.sh is there"
+    is_kafka "$KAFKA_HOME" \
+        || fail "KAFKA_HOME is '$KAFKA_HOME': no bin/kafka-server-start.sh is there"
     echo "$KAFKA_HOME"
     exit
 fi

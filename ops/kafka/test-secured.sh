@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Proves the rights that acls.sh lists on a Kafka with mutual TLS and access lists: every stage works
-# with its own rights alone, and says which one is missing, on what, when one is. On loopback, with a
-# broker of its own; three to five minutes. Exit status not 0 when something is otherwise.
-#   ops/kafka/test-secured.sh            ADBRAKE=PATH for another program than .build/release/adbrake
+# Proves the rights that acls.sh lists on a Kafka with mutual TLS and access lists: every stage
+# works with its own rights alone, and says which one is missing, on what, when one is. On loopback,
+# with a broker of its own; five minutes. Exit status not 0 when something is otherwise.
+#   ops/kafka/test-secured.sh     ADBRAKE=PATH for another program than .build/release/adbrake
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -51,8 +51,9 @@ conf_of() { echo "$folder/broker/tls/$1.conf"; }
 begin() { # stage, options: starts it and sets `pid`
     local stage=$1
     shift
-    timeout --foreground 300 "$program" "$stage" --log "$(log_of)" --kafka-config "$(conf_of "$stage")" \
-        --instance test --listen "127.0.0.1:${ports[$stage]}" "$@" >"$folder/$stage.log" 2>&1 &
+    timeout --foreground 300 "$program" "$stage" --log "$(log_of)" \
+        --kafka-config "$(conf_of "$stage")" --instance test \
+        --listen "127.0.0.1:${ports[$stage]}" "$@" >"$folder/$stage.log" 2>&1 &
     pid=$!
     pids+=("$pid")
 }
@@ -76,7 +77,9 @@ post() {
         -d "[{\"type\":\"$1\",\"id\":\"$RANDOM$RANDOM\",\"app\":\"app.$RANDOM\",\"session\":\"s\"}]"
 }
 accepted() { post "$1" && grep -q '"accepted":1' "$folder/answer"; }
-shows_app() { curl -s -m 5 "http://127.0.0.1:${ports[serve]}/v1/apps" | grep -q '"cause":"initial"'; }
+shows_app() {
+    curl -s -m 5 "http://127.0.0.1:${ports[serve]}/v1/apps" | grep -q '"cause":"initial"'
+}
 reads() { kcat -F "$(conf_of consumer)" -b "127.0.0.1:$((first_port + 2))" -C -e -q "$@" 2>&1; }
 
 acl() { # --add or --remove, principal, operation, kind, name
@@ -153,13 +156,13 @@ without evaluate Read topic adbrake-snapshot '"error".*adbrake-snapshot.*AUTHORI
 without evaluate Read group adbrake-evaluate 'adbrake-evaluate.*AUTHORIZATION.* Read on the group'
 without evaluate Write transactional-id adbrake-test-0 \
     'adbrake-test-0.*AUTHORIZATION.* Write on the transactional id'
-without evaluate Write topic adbrake-epoch 'AUTHORIZATION.*adbrake-epoch.* Write \(on inputs'
+without evaluate Write topic adbrake-epoch 'AUTHORIZATION.*adbrake-epoch.* Write \(on'
 accepted session
-without evaluate Write topic adbrake-throttle 'AUTHORIZATION.*adbrake-throttle.* Write \(on inputs'
-without evaluate Write topic adbrake-snapshot 'AUTHORIZATION.*adbrake-snapshot.* Write \(on inputs' \
+without evaluate Write topic adbrake-throttle 'AUTHORIZATION.*adbrake-throttle.* Write \(on'
+without evaluate Write topic adbrake-snapshot 'AUTHORIZATION.*adbrake-snapshot.* Write \(on' \
     --snapshot-every 1s
 echo '{' | kcat -b "127.0.0.1:$first_port" -P -t adbrake-session -p 0
-without evaluate Write topic adbrake-dead 'AUTHORIZATION.*adbrake-dead.* Write \(on inputs'
+without evaluate Write topic adbrake-dead 'AUTHORIZATION.*adbrake-dead.* Write \(on'
 end "$collector"
 without collect Write topic adbrake-session 'append.*adbrake-session.*AUTHORIZATION.* Write on'
 without collect Describe topic adbrake-control 'adbrake-control.*AUTHORIZATION.* Describe on'
