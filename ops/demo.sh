@@ -96,8 +96,8 @@ minute and eases after one, where the default takes ten and more (ops/demo-polic
   metrics   $url/metrics
 
 After $incident_begins seconds an update of an ad SDK begins to crash two of six apps; after
-$incident_ends seconds it is withdrawn. The demo ends by itself when the brake has let go; Ctrl-C ends
-it sooner.
+$incident_ends seconds it is withdrawn. The demo ends by itself when the brake has let go; Ctrl-C
+ends it sooner.
 
 EOF
 
@@ -124,4 +124,4 @@ echo "demo  | all apps in Normal again, $late s after the end of the incident"
 echo "demo  | the log, decided again from its records alone:"
 "$program" replay --log "sqlite:$folder/demo.db" --policy ops/demo-policy.json \
     2>&1 >/dev/null | sed 's/^/demo  |   /'
-echo "demo  | 'make run' does the same for your apps, with a log that stays; README.md goes on there"
+echo "demo  | 'make run' does so for your apps, with a log that stays; README.md goes on there"

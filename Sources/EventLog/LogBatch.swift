@@ -80,8 +80,8 @@ package final class LogBatch {
         releases.append(release)
     }
 
-    /// Hands over the records in runs of one partition, so that what is looked up for a run need not
-    /// be looked up for each record.
+    /// Hands over the records in runs of one partition, so that what is looked up for a run need
+    /// not be looked up for each record.
     package func forEachRun(_ body: (TopicPartition, ArraySlice<LogRecord>) -> Void) {
         var first = 0
         while first < records.count {

@@ -1,11 +1,11 @@
-// A thread for calls of the library that should return in time, but of which some do not: librdkafka
-// 2.0.2 can lose the result of a transactional call, and its caller then waits for ever.
+// A thread for calls of the library that should return in time, but of which some do not:
+// librdkafka 2.0.2 can lose the result of a transactional call, and its caller then waits for ever.
 
 import EventLog
 import Glibc
 
-/// Runs one call at a time on a thread of its own. A call that does not return costs that thread and
-/// what the call holds, not the lane.
+/// Runs one call at a time on a thread of its own. A call that does not return costs that thread
+/// and what the call holds, not the lane.
 final class CallThread: Sendable {
     private struct State: Sendable {
         var call: (@Sendable () -> RDKafkaError?)?
