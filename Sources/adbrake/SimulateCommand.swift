@@ -5,6 +5,8 @@ import Simulation
 
 enum SimulateCommand: Subcommand {
     private static let progressMilliseconds: Int64 = 500
+    /// In a file, where every progress is a line.
+    private static let progressLineMilliseconds: Int64 = 20_000
 
     private static let seeds = Option.integer(
         "seeds", in: 1...100_000_000, default: 1_000, help: "how many worlds")
@@ -43,13 +45,16 @@ enum SimulateCommand: Subcommand {
         var run = SimulationRun(from: UInt64(command[seed]), canary: planted)
         let begun = SystemClock.monotonicMilliseconds()
         var shownAt = begun
+        let isTerminal = StandardError.isTerminal
+        let pause = isTerminal ? progressMilliseconds : progressLineMilliseconds
         while run.seeds < count, run.next() {
             let now = SystemClock.monotonicMilliseconds()
-            guard StandardError.isTerminal, now - shownAt >= progressMilliseconds else { continue }
+            guard now - shownAt >= pause else { continue }
             shownAt = now
-            StandardError.write("\r\(run.seeds) of \(count) seeds, \(run.figures.epochs) epochs ")
+            let text = "\(run.seeds) of \(count) seeds, \(run.figures.epochs) epochs"
+            StandardError.write(isTerminal ? "\r\(text) " : text + "\n")
         }
-        if StandardError.isTerminal { StandardError.write("\r") }
+        if isTerminal { StandardError.write("\r") }
         print(run.summary)
         print("in \((SystemClock.monotonicMilliseconds() - begun + 500) / 1_000) s")
         guard let failure = run.failure else { return 0 }

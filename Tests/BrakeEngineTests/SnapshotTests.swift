@@ -93,6 +93,23 @@ import Testing
         }
     }
 
+    /// The first version had no time at which windows are full, a byte when they are: after the
+    /// version, the clock of variable length, and eight bytes of checksum.
+    @Test("the first version is read, too")
+    func firstVersion() throws {
+        var evaluator = Evaluator(policies: [Self.quick])
+        var decisions = Decisions()
+        for batch in EventStream(seed: 3).batches { evaluator.apply(batch, into: &decisions) }
+        let bytes = evaluator.snapshot()
+        var first = bytes
+        first[0] = 1
+        let clockEnd = try #require(first.dropFirst().firstIndex { $0 < 0x80 })
+        first.remove(at: clockEnd + 1 + 8)
+        let restored = try Evaluator(
+            restoring: first, policies: [Self.quick], limits: EvaluatorLimits())
+        #expect(restored.snapshot() == bytes)
+    }
+
     @Test("an unknown version says so")
     func refusesUnknownVersion() {
         #expect(throws: RestoreFault.unknownVersion(99)) {

@@ -29,6 +29,33 @@ struct StragglerTests {
         try world.checkReplay()
     }
 
+    /// While the epoch before them is counted again, they are there already, earlier than what it
+    /// has read.
+    @Test("do not hold back a restore")
+    func restore() throws {
+        let world = LaneWorld()
+        let lane = world.makeLane()
+        try world.settle(lane)
+        try world.start("app", 100..<110)
+        try world.crash("app", 100..<101)
+        try world.run(lane, for: 1_000)
+        world.log.steer { $0.hidden = [TopicPartition(.crash, 0)] }
+        try world.crash("app", 0..<5)
+        for second in 0..<5 {
+            try world.start("app", second * 2..<second * 2 + 2)
+            try world.run(lane, for: 1_000)
+        }
+        world.log.steer { $0.hidden = [] }
+        try world.run(lane, for: 2_000)
+        world.memory.deleteRecords(of: TopicPartition(.snapshot, 0), before: 1_000)
+        let next = world.makeLane()
+        try world.run(next, for: 100_000)
+        #expect(
+            try world.story("app").map { $0.split(separator: " ")[1] }
+                == ["Normal", "Throttle", "Caution", "Normal"])
+        try world.checkReplay()
+    }
+
     /// A lane that is behind passes many ticks in one epoch; a straggler in the midst of it would
     /// be sorted before them by a replay.
     @Test("end the open epoch before them")
