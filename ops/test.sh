@@ -13,11 +13,13 @@ swift build "${flags[@]}" --build-tests --explicit-target-dependency-import-chec
 # Left out on the screen: what starts, with its arguments, which may have many lines.
 # The status is that of the tests, not that of the filter behind them.
 set +e
-swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | awk '
-    /^(✔|✘|×|➜|→|↷)/ { hidden = 0 }
-    /^◇/ { hidden = 1 }
-    !hidden { print; fflush() }
-    / started\.$/ { hidden = 0 }'
+swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | sed -uE '
+    /^◇/ {
+        :more
+        / started\.$/ d
+        /\n(✔|✘|×|➜|→|↷)[^\n]*$/ b
+        $! { N; b more }
+    }'
 status=${PIPESTATUS[0]}
 set -e
 
