@@ -252,7 +252,13 @@ extension LogWorker {
     /// Waits for the next change of the assignment.
     func nextChange(seconds: Int = 60) throws -> AssignmentChange {
         try eventually("a change of the assignment", seconds: seconds) {
-            try pollAssignment(waitMilliseconds: 200)
+            do throws(LogFault) {
+                return try pollAssignment(waitMilliseconds: 200)
+            } catch {
+                guard error.remedy == .retry else { throw error }
+                print("given back: \(error)")
+                return nil
+            }
         }
     }
 

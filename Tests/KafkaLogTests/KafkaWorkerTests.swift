@@ -239,9 +239,10 @@ extension KafkaTests {
                     do { try disturbance.happen() } catch { Issue.record(error) }
                     isOver.store(true, ordering: .sequentiallyConsistent)
                 }
-                var (count, retries, rejoins, after) = (0, 0, 0, 0)
+                var (count, retries, rejoins, after, hasBegun) = (0, 0, 0, 0, false)
                 while after < 20 {
-                    if count == 20 && !disturbing.isExecuting && !disturbing.isFinished {
+                    if count == 20, !hasBegun {
+                        hasBegun = true
                         disturbing.start()
                     }
                     do {
@@ -252,6 +253,7 @@ extension KafkaTests {
                         if isOver.load(ordering: .sequentiallyConsistent) { after += 1 }
                     } catch let fault as LogFault where fault.remedy == .retry {
                         retries += 1
+                        print("given back: \(fault)")
                     } catch let fault as LogFault where fault.remedy == .rejoin {
                         // Out of the group for too long: as after a restart of the process.
                         rejoins += 1
