@@ -41,8 +41,18 @@ package struct ThrottleRecord: Sendable, Equatable {
         _ bytes: UnsafeRawBufferPointer, with reader: DocumentReader
     ) throws(Rejection) -> ThrottleRecord {
         let record = unsafe try reader.record(bytes, version: version)
+        return ThrottleRecord(
+            change: try ThrottleChange(record),
+            partition: try record.required("partition", \.count),
+            epoch: try record.required("epoch", \.integer))
+    }
+}
+
+extension ThrottleChange {
+    /// The change that a record tells, or a document with the same fields.
+    package init(_ record: JSONValue) throws(Rejection) {
         guard let app = (record["app"]?.text).flatMap({ AppID($0) }) else { throw .badApp }
-        let change = ThrottleChange(
+        self.init(
             app: app,
             state: try record.required("state") { $0.text.flatMap { ThrottleState(name: $0) } },
             since: try record.required("since", \.integer),
@@ -50,9 +60,6 @@ package struct ThrottleRecord: Sendable, Equatable {
             policy: try record.required("policy", \.text),
             cause: try record.required("cause") { $0.text.flatMap { ThrottleCause(name: $0) } },
             why: try Why(record["why"] ?? .null))
-        return ThrottleRecord(
-            change: change, partition: try record.required("partition", \.count),
-            epoch: try record.required("epoch", \.integer))
     }
 }
 

@@ -29,11 +29,12 @@ package struct Response: Sendable {
         Response(status, headers: Headers([("Content-Type", "application/json")]), body: bytes)
     }
 
-    /// `{"error":…,"hint":…}`: what went wrong, and what the caller can do.
+    /// `{"error":…,"hint":…}`: what went wrong, and what the caller can do. Not to be kept: without
+    /// a word about it, caches may keep 404, 405 and others for as long as they like.
     package static func error(_ status: Int, _ error: String, hint: String) -> Response {
         let text =
             "{\"error\":\(JSONText.quoted(error)),\"hint\":\(JSONText.quoted(hint))}\n"
-        return json(Array(text.utf8), status: status)
+        return json(Array(text.utf8), status: status).with("Cache-Control", "no-store")
     }
 
     /// Server-sent events or anything else without an end known in advance.

@@ -39,11 +39,14 @@ package struct AppDocument: Sendable {
     }
 
     /// Says whether two documents tell the same, whatever their age: equal on all replicas.
-    package var entityTag: EntityTag {
+    package var entityTag: EntityTag { EntityTag(contentHash) }
+
+    /// Of all that the document tells but times that pass by themselves.
+    var contentHash: UInt64 {
         let bytes = JSONWriter.bytes { document in
             document.object { write(into: &$0, issuedAt: nil) }
         }
-        return EntityTag(unsafe bytes.withUnsafeBytes { unsafe StableHash.of($0) })
+        return unsafe bytes.withUnsafeBytes { unsafe StableHash.of($0) }
     }
 
     /// Without a time: only what does not change by itself from one moment to the next.

@@ -6,7 +6,6 @@ import Runtime
 
 /// Keeps backups of a table in one file. One thread at a time.
 final class BackupFile {
-    private static let bytesMax = 1 << 30
     private static let pieceBytes = 1 << 20
 
     private let path: String
@@ -25,34 +24,13 @@ final class BackupFile {
     /// The backup, nil when there is none or it is of no use, which is said.
     func load(partitions: Int) -> TableBackup? {
         do throws(BackupFault) {
-            guard let bytes = try read() else { return nil }
-            var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-            // Every line has an end, so the last piece is empty unless the file is cut off.
-            guard lines.popLast()?.isEmpty == true else { throw .damaged("it is cut off") }
-            return try TableBackup(lines: lines, partitions: partitions)
+            guard let bytes = try StoredFile(path).read("read the backup") else { return nil }
+            return try TableBackup(bytes: bytes, partitions: partitions)
         } catch {
             var fault = error
             fault.place = path
             logger.warning("the backup is ignored", ["fault": LogValue(fault)])
             return nil
-        }
-    }
-
-    /// Nil: there is no such file.
-    private func read() throws(BackupFault) -> [UInt8]? {
-        let file = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        if file < 0, errno == ENOENT { return nil }
-        guard file >= 0 else { throw fault("read the backup") }
-        defer { close(file) }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: Self.pieceBytes)
-        while true {
-            let count = unsafe Glibc.read(file, &piece, piece.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { throw fault("read the backup") }
-            if count == 0 { return bytes }
-            bytes.append(contentsOf: piece.prefix(count))
-            guard bytes.count <= Self.bytesMax else { throw .damaged("it is too large") }
         }
     }
 
@@ -110,10 +88,6 @@ final class BackupFile {
     }
 
     private func fault(_ operation: String) -> BackupFault {
-        // The text lives in the library until the next call of this thread; copied at once.
-        let reason = unsafe String(cString: strerror(errno))
-        return BackupFault(
-            operation: operation, place: path, reason: reason,
-            hint: "is there room, and may this user write there?")
+        StoredFile(path).fault(operation, hint: "is there room, and may this user write there?")
     }
 }

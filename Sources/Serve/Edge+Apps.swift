@@ -11,14 +11,10 @@ extension Edge {
         let now = self.now
         let served = ServedState(of: app, in: table.image, now: now, settings: settings)
         let document = AppDocument(served, settings)
-        let tag = document.entityTag
-        let response =
-            tag.isHeld(by: request) ? Response(304) : Response.json(document.bytes(now: now))
         metrics.handedOut(cause: served.cause)
-        return
-            response
-            .with("ETag", tag.text)
-            .with("Cache-Control", document.cacheControl)
+        return .validated(
+            request, document.entityTag, cacheControl: document.cacheControl
+        ) { document.bytes(now: now) }
     }
 
     /// `GET /api/ad/freq-cap?app=&nf=`
@@ -38,9 +34,10 @@ extension Edge {
             }
         }
         // Not for shared caches: it depends on who asks from where.
-        return Response.json(body)
-            .with("Cache-Control", "private, no-cache")
-            .with("Vary", settings.countryHeader)
+        return Response.validated(
+            request, EntityTag(of: body), cacheControl: "private, no-cache"
+        ) { body }
+        .with("Vary", settings.countryHeader)
     }
 
     /// `GET /readyz`
@@ -67,6 +64,7 @@ extension TableImage.Source {
     var name: String {
         switch self {
         case .nothing: "nothing"
+        case .bootstrap: "bootstrap"
         case .backup: "backup"
         case .log: "log"
         }

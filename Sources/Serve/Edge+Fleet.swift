@@ -29,26 +29,12 @@ extension Edge {
         let now = self.now
         let image = table.image
         let page = FleetPage(query, of: image, now: now, settings: settings)
-        let counts = image.servedCounts(now: now, settings)
-        let body = JSONWriter.bytes(capacity: 1_024 * (page.apps.count + 1)) { body in
-            body.object { body in
-                body.array("apps") { list in
-                    for served in page.apps {
-                        AppDocument(served, settings).writeWithReason(into: &list, now: now)
-                    }
-                }
-                body.field("issued_at", now)
-                body.object("counts") { list in
-                    for state in ThrottleState.allCases {
-                        list.field(state.name, counts[state.severity])
-                    }
-                }
-                body.field("ready", image.isReady)
-                body.field("age_ms", image.oldestAge(now: now))
-                body.field("next", page.next?.text)
-            }
+        let document = FleetDocument(
+            page: page, counts: image.servedCounts(now: now, settings), isReady: image.isReady,
+            ageMilliseconds: image.oldestAge(now: now), settings: settings)
+        return .validated(request, document.entityTag, cacheControl: "no-cache") {
+            document.bytes(now: now)
         }
-        return Response.json(body).with("Cache-Control", "no-cache")
     }
 
     /// `GET /v1/changes?limit=`, newest first.

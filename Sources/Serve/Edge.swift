@@ -57,6 +57,15 @@ package final class Edge: Sendable {
         try makeFollower().run(stop: stop)
     }
 
+    /// Refuses a bootstrap file that cannot be used: better known at the start than in an outage.
+    package func checkBootstrap() throws(BackupFault) {
+        _ = try bootstrap?.load()
+    }
+
+    private var bootstrap: BootstrapFile? {
+        settings.bootstrapPath.map { BootstrapFile(path: $0, partitions: log.partitions) }
+    }
+
     /// What follows the log, for those who drive it in their own thread.
     package func makeFollower() -> TableFollower {
         TableFollower(
@@ -66,30 +75,69 @@ package final class Edge: Sendable {
 
     private func start(from backup: BackupFile) {
         guard let kept = backup.load(partitions: log.partitions) else { return }
-        let image = TableImage(
-            shards: kept.shards, source: .backup, position: kept.position,
-            startedAt: table.image.startedAt)
-        table.publish(image)
-        metrics.published(image)
-        history.replaceChanges(by: image)
-        hub.restart(at: kept.position)
+        publish(
+            TableImage(
+                shards: kept.shards, source: .backup, position: kept.position,
+                startedAt: table.image.startedAt))
         logger.info("serving from the backup until the log has been read")
     }
 
-    /// Looks after clients and the backup until asked to stop.
+    /// Serves the states of a file as long as they are the best there is: until the log has been
+    /// read, and unless a backup is younger.
+    private func serve(bootstrap shards: [TableShard]) {
+        let offered = TableImage(
+            shards: shards, source: .bootstrap, position: .zero(shards.count),
+            startedAt: table.image.startedAt)
+        let isTaken = table.takingOver {
+            let known = table.image
+            let isBetter =
+                switch known.source {
+                case .nothing, .bootstrap: true
+                case .backup: (offered.heardAt ?? 0) > (known.heardAt ?? 0)
+                case .log: false
+                }
+            if isBetter { publish(offered) }
+            return isBetter
+        }
+        logger.info(
+            isTaken
+                ? "serving from the bootstrap file until the log has been read"
+                : "the bootstrap file is left aside, as there is something better")
+    }
+
+    private func publish(_ image: TableImage) {
+        table.publish(image)
+        metrics.published(image)
+        history.replaceChanges(by: image)
+        hub.restart(at: image.position)
+    }
+
+    /// Looks after clients and files until asked to stop.
     private func keep(_ stop: StopSignal) {
         let backup = settings.backupPath.map { BackupFile(path: $0, logger: logger) }
+        let bootstrap = self.bootstrap
         var savedAt = SystemClock.monotonicMilliseconds()
-        while !stop.wait(milliseconds: Self.keeperMilliseconds) {
+        repeat {
             let now = SystemClock.monotonicMilliseconds()
             hub.keep(monotonic: now)
+            if let bootstrap { look(at: bootstrap) }
             if now - savedAt >= settings.backupMilliseconds {
                 backup?.save(table.image)
                 savedAt = now
             }
-        }
+        } while !stop.wait(milliseconds: Self.keeperMilliseconds)
         hub.finish()
         backup?.save(table.image)
+    }
+
+    private func look(at bootstrap: BootstrapFile) {
+        do throws(BackupFault) {
+            if let shards = try bootstrap.loadIfChanged() { serve(bootstrap: shards) }
+        } catch {
+            metrics.refusedBootstrap()
+            logger.warning(
+                "the bootstrap file is refused, what was known stays", ["fault": LogValue(error)])
+        }
     }
 
     /// What the edge answers.

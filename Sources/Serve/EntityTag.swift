@@ -1,5 +1,6 @@
 // Validators of HTTP caching: a new state has a new tag, and nobody is told "unchanged" unasked.
 
+import BrakeModel
 package import HTTPServer
 
 /// A weak entity tag.
@@ -21,5 +22,23 @@ package struct EntityTag: Sendable, Equatable {
         request.headers.list("If-None-Match").contains { item in
             item == "*" || item == opaque || item == text
         }
+    }
+}
+
+extension EntityTag {
+    /// Of a body that tells nothing but what its validator stands for.
+    init(of body: [UInt8]) {
+        self.init(unsafe body.withUnsafeBytes { unsafe StableHash.of($0) })
+    }
+}
+
+extension Response {
+    /// The body, or 304 to who holds it already: with its tag and its freshness, which a cache then
+    /// takes over.
+    static func validated(
+        _ request: Request, _ tag: EntityTag, cacheControl: String, body: () -> [UInt8]
+    ) -> Response {
+        let response = tag.isHeld(by: request) ? Response(304) : Response.json(body())
+        return response.with("ETag", tag.text).with("Cache-Control", cacheControl)
     }
 }

@@ -15,6 +15,7 @@ struct ServeMetrics: Sendable {
     private let documents: Family<Counter>
     private let streamEnds: Family<Counter>
     private let streamRefusals: Family<Counter>
+    private let refusedBootstraps: Family<Counter>
     private let apps: Family<Gauge>
 
     init(_ metrics: Metrics) {
@@ -43,6 +44,9 @@ struct ServeMetrics: Sendable {
             labels: ["reason"])
         streamRefusals = metrics.counter(
             "adbrake_serve_streams_refused_total", help: "Streams refused, as there were too many.")
+        refusedBootstraps = metrics.counter(
+            "adbrake_serve_bootstrap_refused_total",
+            help: "Bootstrap files that were given while running and could not be used.")
         apps = metrics.gauge(
             "adbrake_serve_apps", help: "Apps in the table, by their last published state.",
             labels: ["state"])
@@ -65,6 +69,8 @@ struct ServeMetrics: Sendable {
     func handedOut(cause: String) { documents.add(1, cause) }
 
     func streamEnded(_ reason: String) { streamEnds.add(1, reason) }
+
+    func refusedBootstrap() { refusedBootstraps.series().add() }
 
     func streamRefused() { streamRefusals.series().add() }
 

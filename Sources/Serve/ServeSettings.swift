@@ -15,6 +15,8 @@ package struct ServeSettings: Sendable {
     /// The request header in which a proxy gives the country.
     package var countryHeader = "CF-IPCountry"
     package var streams = StreamSettings()
+    /// A file with states to serve until the log has been read; nil: none.
+    package var bootstrapPath: String?
     /// Where the table is kept for a start without a log; nil: nowhere.
     package var backupPath: String?
     package var backupMilliseconds: Int64 = 30_000

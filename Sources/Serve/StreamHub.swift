@@ -8,25 +8,14 @@ import Synchronization
 
 /// Hands changes to streaming clients. Any thread.
 final class StreamHub: Sendable {
-    /// The most states sent at the start of a stream, and the share of its queue for them.
-    static let statesMax = 200
-    private static let statesQueueShare = 2
-
-    private struct Client {
-        let stream: ResponseStream
-        /// Nil: all apps.
-        let apps: Set<AppID>?
-        /// On the monotonic clock, ms.
-        let endsAt: Int64
-
-        func wants(_ app: AppID) -> Bool { apps?.contains(app) ?? true }
-    }
+    /// The share of a client's queue that the start of its stream may take.
+    private static let startQueueShare = 2
 
     private struct State {
         var ring: ChangeRing
-        var clients: [Int: Client] = [:]
+        var audience = StreamAudience()
         var nextClient = 0
-        var heartbeatAt: Int64 = 0
+        var start: StreamStart?
     }
 
     private let settings: ServeSettings
@@ -51,7 +40,7 @@ final class StreamHub: Sendable {
         state = Mutex(State(ring: ChangeRing(at: start)))
     }
 
-    var clientCount: Int { state.withLock { $0.clients.count } }
+    var clientCount: Int { state.withLock { $0.audience.count } }
 
     // MARK: From the follower
 
@@ -59,9 +48,8 @@ final class StreamHub: Sendable {
     func restart(at position: StreamPosition) {
         state.withLock { state in
             state.ring = ChangeRing(at: position)
-            for (id, client) in state.clients {
-                sendStart(to: client, id, &state)
-            }
+            state.start = nil
+            for id in state.audience.everyone { sendStart(to: id, &state) }
         }
     }
 
@@ -72,11 +60,11 @@ final class StreamHub: Sendable {
         state.withLock { state in
             for change in changes {
                 state.ring.add(change)
-                let clients = state.clients.filter { $0.value.wants(change.app) }
-                guard !clients.isEmpty else { continue }
+                let listeners = state.audience.listeners(to: change.app)
+                guard !listeners.isEmpty else { continue }
                 let bytes = events.throttle(
                     change.app, change.entry, id: state.ring.high, in: image, now: now)
-                for (id, client) in clients { send(bytes, to: client, id, &state) }
+                for id in listeners { send(bytes, to: id, &state) }
             }
             state.ring.pass(position)
         }
@@ -86,10 +74,7 @@ final class StreamHub: Sendable {
         state.withLock { state in
             for notice in notices {
                 let bytes = events.notice(notice)
-                for (id, client) in state.clients
-                where notice.app.map(client.wants) ?? (client.apps == nil) {
-                    send(bytes, to: client, id, &state)
-                }
+                for id in state.audience.listeners(to: notice.app) { send(bytes, to: id, &state) }
             }
         }
     }
@@ -101,25 +86,22 @@ final class StreamHub: Sendable {
         let image = table.image
         let now = clock.now()
         state.withLock { state in
-            for (id, client) in state.clients where client.endsAt <= monotonic {
+            for client in state.audience.remove(where: { $0.endsAt <= monotonic }) {
                 client.stream.finish()
-                state.clients[id] = nil
                 metrics.streamEnded("age")
             }
-            guard monotonic - state.heartbeatAt >= settings.streams.heartbeatMilliseconds else {
-                return
-            }
-            state.heartbeatAt = monotonic
+            let due = state.audience.takeBeats(
+                monotonic: monotonic, every: settings.streams.heartbeatMilliseconds)
+            guard !due.isEmpty else { return }
             let bytes = events.heartbeat(id: state.ring.high, in: image, now: now)
-            for (id, client) in state.clients { send(bytes, to: client, id, &state) }
+            for id in due { send(bytes, to: id, &state) }
         }
     }
 
     /// Ends all streams: the edge stops.
     func finish() {
         state.withLock { state in
-            for client in state.clients.values { client.stream.finish() }
-            state.clients = [:]
+            for client in state.audience.remove(where: { _ in true }) { client.stream.finish() }
         }
     }
 
@@ -129,7 +111,7 @@ final class StreamHub: Sendable {
     func open(apps: Set<AppID>?, lastEventID: String?) -> ResponseStream? {
         let streams = settings.streams
         return state.withLock { state in
-            guard state.clients.count < streams.clientsMax else {
+            guard state.audience.count < streams.clientsMax else {
                 metrics.streamRefused()
                 return nil
             }
@@ -138,19 +120,22 @@ final class StreamHub: Sendable {
             let stream = ResponseStream(queueBytesMax: streams.queueBytesMax) { [weak self] in
                 self?.leave(id)
             }
+            let now = SystemClock.monotonicMilliseconds()
             let jitter = streams.ageJitterMilliseconds
-            let client = Client(
-                stream: stream, apps: apps,
-                endsAt: SystemClock.monotonicMilliseconds() + streams.ageMilliseconds
-                    + Int64.random(in: -jitter...jitter))
-            state.clients[id] = client
+            state.audience.add(
+                StreamClient(
+                    stream: stream, apps: apps,
+                    endsAt: now + streams.ageMilliseconds + Int64.random(in: -jitter...jitter),
+                    // Each at a moment of its own, or all would have to be woken at once.
+                    beatAt: now + Int64.random(in: 0...streams.heartbeatMilliseconds)),
+                id: id)
             let retry = streams.drawRetryMilliseconds()
-            send(StreamEvents.retry(milliseconds: retry), to: client, id, &state)
+            send(StreamEvents.retry(milliseconds: retry), to: id, &state)
             let position = lastEventID.flatMap { StreamPosition($0) }
             if let position, let missed = state.ring.changes(after: position) {
-                resume(client, id, missed, from: position, &state)
+                resume(id, missed, from: position, &state)
             } else {
-                sendStart(to: client, id, &state)
+                sendStart(to: id, &state)
             }
             return stream
         }
@@ -159,62 +144,56 @@ final class StreamHub: Sendable {
     private func leave(_ id: Int) {
         state.withLock { state in
             // Those that were let go, or finished, are counted already.
-            guard state.clients.removeValue(forKey: id) != nil else { return }
+            guard state.audience.remove(id) else { return }
             metrics.streamEnded("client")
         }
     }
 
     private func resume(
-        _ client: Client, _ id: Int, _ missed: [AppliedChange], from position: StreamPosition,
-        _ state: inout State
+        _ id: Int, _ missed: [AppliedChange], from position: StreamPosition, _ state: inout State
     ) {
         let image = table.image
         let now = clock.now()
         var position = position
         for change in missed {
             position.pass(change)
+            guard let client = state.audience[id] else { return }
             guard client.wants(change.app) else { continue }
             let bytes = events.throttle(
                 change.app, change.entry, id: position, in: image, now: now)
-            guard send(bytes, to: client, id, &state) else { return }
+            send(bytes, to: id, &state)
         }
         // So that a client with a filter, too, comes back to where it is.
-        send(events.heartbeat(id: state.ring.high, in: image, now: now), to: client, id, &state)
+        send(events.heartbeat(id: state.ring.high, in: image, now: now), to: id, &state)
     }
 
-    /// A reset, and the states a client has to know: strictest first, as many as its queue bears.
-    private func sendStart(to client: Client, _ id: Int, _ state: inout State) {
-        let image = table.image
-        let now = clock.now()
+    /// A reset, and the states a client has to know.
+    private func sendStart(to id: Int, _ state: inout State) {
+        guard let client = state.audience[id] else { return }
         let position = state.ring.high
-        let (states, count) = image.statesToKnow(
-            of: client.apps, max: Self.statesMax, now: now, settings)
-        var bytesLeft = settings.streams.queueBytesMax / Self.statesQueueShare
-        var parts: [[UInt8]] = []
-        for (app, entry) in states {
-            let bytes = events.throttle(app, entry, id: position, in: image, now: now)
-            bytesLeft -= bytes.count
-            if bytesLeft < 0 { break }
-            parts.append(bytes)
+        let now = clock.now()
+        // When a herd of clients comes, what it is told is looked for once.
+        if client.apps == nil, let known = state.start, known.holds(at: position, now: now) {
+            return send(known.bytes, to: id, &state)
         }
-        let bytes =
-            events.reset(id: position, apps: count, states: parts.count)
-            + parts.flatMap { $0 } + events.heartbeat(id: position, in: image, now: now)
-        send(bytes, to: client, id, &state)
+        let bytes = events.start(
+            of: client.apps, at: position, in: table.image, now: now,
+            bytesMax: settings.streams.queueBytesMax / Self.startQueueShare)
+        if client.apps == nil {
+            state.start = StreamStart(bytes: bytes, position: position, madeAt: now)
+        }
+        send(bytes, to: id, &state)
     }
 
-    @discardableResult
-    private func send(
-        _ bytes: [UInt8], to client: Client, _ id: Int, _ state: inout State
-    ) -> Bool {
+    private func send(_ bytes: [UInt8], to id: Int, _ state: inout State) {
+        guard let client = state.audience[id] else { return }
         switch client.stream.send(bytes) {
-        case .queued: return true
+        case .queued: break
         case .overflowed:
             metrics.streamEnded("slow")
-            state.clients[id] = nil
-        case .ended: state.clients[id] = nil
+            _ = state.audience.remove(id)
+        case .ended: _ = state.audience.remove(id)
         }
-        return false
     }
 }
 
@@ -222,30 +201,5 @@ extension StreamSettings {
     /// When a client that is dropped shall come back: spread evenly, so that no herd forms.
     package func drawRetryMilliseconds() -> Int64 {
         retryMilliseconds + Int64.random(in: 0...retryJitterMilliseconds)
-    }
-}
-
-extension TableImage {
-    /// The apps whose states a new client of the stream has to know, strictest first and at most so
-    /// many, and how many there are: all those asked for, or else all that are not Normal.
-    func statesToKnow(
-        of apps: Set<AppID>?, max limit: Int, now: Int64, _ settings: ServeSettings
-    ) -> (states: [(AppID, AppEntry?)], count: Int) {
-        guard isReady else { return ([], 0) }
-        if let apps {
-            let states = apps.sorted().prefix(limit).map { ($0, shard(of: $0).entry(of: $0)) }
-            return (states, apps.count)
-        }
-        var states: [(AppID, AppEntry?)] = []
-        for state in ThrottleState.allCases.reversed() where states.count < limit {
-            for shard in shards {
-                // What is Normal here and too old is served as Caution.
-                guard state != .normal || isExpired(shard, now: now, settings) else { continue }
-                let found = shard.entries.lazy.filter { $0.change.state == state }
-                states += found.prefix(limit - states.count).map { ($0.change.app, $0) }
-            }
-        }
-        let counts = servedCounts(now: now, settings)
-        return (states, counts.reduce(0, +) - counts[ThrottleState.normal.severity])
     }
 }

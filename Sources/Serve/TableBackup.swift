@@ -13,6 +13,14 @@ struct TableBackup {
     /// Where the table had been read up to.
     var position: StreamPosition
 
+    /// The table of a file's bytes; throws what is wrong with them.
+    init(bytes: [UInt8], partitions: Int) throws(BackupFault) {
+        var lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        // Every line has an end, so the last piece is empty unless the file is cut off.
+        guard lines.popLast()?.isEmpty == true else { throw .damaged("it is cut off") }
+        try self.init(lines: lines, partitions: partitions)
+    }
+
     /// The lines of the file, each without its end. O(apps).
     func writeLines(_ write: ([UInt8]) throws(BackupFault) -> Void) throws(BackupFault) {
         var checksum: UInt64 = 0
@@ -51,8 +59,7 @@ struct TableBackup {
         }
     }
 
-    /// The table of a file's lines; throws what is wrong with them.
-    init(lines: [ArraySlice<UInt8>], partitions: Int) throws(BackupFault) {
+    private init(lines: [ArraySlice<UInt8>], partitions: Int) throws(BackupFault) {
         let reader = DocumentReader()
         guard lines.count >= 2, let head = reader.read(Array(lines[0])),
             let last = reader.read(Array(lines[lines.count - 1]))
@@ -124,14 +131,14 @@ extension [UInt8] {
     }
 }
 
-/// A backup that could not be written or read.
-struct BackupFault: Error, CustomStringConvertible {
+/// A file of states that could not be written or read.
+package struct BackupFault: Error, CustomStringConvertible {
     var operation: String
     var place = ""
     var reason: String
     var hint: String
 
-    var description: String { "\(operation) (\(place)): \(reason). Hint: \(hint)" }
+    package var description: String { "\(operation) (\(place)): \(reason). Hint: \(hint)" }
 
     static func damaged(_ reason: String) -> BackupFault {
         BackupFault(

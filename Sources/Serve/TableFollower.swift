@@ -9,8 +9,6 @@ import Runtime
 /// table stays; when it cannot be followed on, the table is built anew beside it.
 package final class TableFollower {
     private static let waitMilliseconds = 250
-    private static let retryFirstMilliseconds = 50
-    private static let retryMaxMilliseconds = 2_000
     /// So many starts in a row without becoming live are no accident.
     private static let startsMax = 3
     /// How far back notices are read: those kept, with room for markers between them.
@@ -57,7 +55,7 @@ package final class TableFollower {
                 else { throw error }
                 metrics.restarted()
                 logger.warning("building the table anew", ["fault": LogValue(error)])
-                stop.wait(milliseconds: Self.retryMaxMilliseconds)
+                stop.wait(milliseconds: CoolDown.milliseconds.upperBound)
             }
         }
     }
@@ -127,7 +125,7 @@ package final class TableFollower {
         let (changes, isTouched) = session.builder.settle()
         if !wasLive {
             session.note(outcome)
-            if session.waiting.isEmpty { becomeLive(session) }
+            if session.waiting.isEmpty { table.takingOver { becomeLive(session) } }
         } else if isTouched {
             publish(session, changes)
         }
@@ -141,7 +139,8 @@ package final class TableFollower {
     private func becomeLive(_ session: FollowSession) {
         session.isLive = true
         let before = table.image
-        if before.source != .nothing {
+        // What a person gave may be of another log, whose revisions say nothing here.
+        if before.source == .backup || before.source == .log {
             // A table that was read further than this log goes is of another one.
             if !before.position.isWithin(.zero(log.partitions), session.ends) {
                 logger.warning(
@@ -192,7 +191,7 @@ package final class TableFollower {
     private func retrying<Value>(
         _ stop: StopSignal, _ body: () throws(LogFault) -> Value
     ) throws(LogFault) -> Value? {
-        var pause = Self.retryFirstMilliseconds
+        var coolDown = CoolDown()
         var isAway = false
         while true {
             do throws(LogFault) {
@@ -209,9 +208,20 @@ package final class TableFollower {
                 }
                 isAway = true
             }
-            if stop.wait(milliseconds: pause) { return nil }
-            pause = min(2 * pause, Self.retryMaxMilliseconds)
+            if stop.wait(milliseconds: coolDown.next()) { return nil }
         }
+    }
+}
+
+/// The pauses between tries to reach a log: each twice as long as the last, up to a bound.
+struct CoolDown {
+    static let milliseconds = 50...2_000
+
+    private var pause = CoolDown.milliseconds.lowerBound
+
+    mutating func next() -> Int {
+        defer { pause = min(2 * pause, Self.milliseconds.upperBound) }
+        return pause
     }
 }
 

@@ -91,6 +91,8 @@ package final class TableImage: Sendable {
     enum Source: Sendable, Equatable {
         /// Nothing is known yet.
         case nothing
+        /// From a file that a person has given.
+        case bootstrap
         case backup
         case log
     }
@@ -123,6 +125,9 @@ package final class TableImage: Sendable {
     func age(of shard: TableShard, now: Int64) -> Int64 {
         max(0, now - (shard.heardAt ?? startedAt))
     }
+
+    /// When any partition was heard of last; nil: never. O(partitions).
+    var heardAt: Int64? { shards.compactMap(\.heardAt).max() }
 
     /// The age of the partition that has waited longest. O(partitions).
     func oldestAge(now: Int64) -> Int64 {

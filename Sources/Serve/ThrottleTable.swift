@@ -6,6 +6,8 @@ import Synchronization
 package final class ThrottleTable: Sendable {
     // Held for the copy of a reference, nothing more.
     private let newest: Mutex<TableImage>
+    // Held while a table of another source is published and told of: seldom, and for long.
+    private let takeover = Mutex(())
 
     package init(partitions: Int, startedAt: Int64) {
         let shards = [TableShard](repeating: TableShard(), count: partitions)
@@ -18,4 +20,7 @@ package final class ThrottleTable: Sendable {
     package var image: TableImage { newest.withLock { $0 } }
 
     func publish(_ image: TableImage) { newest.withLock { $0 = image } }
+
+    /// Runs the body while no other source of states takes over.
+    func takingOver<Result>(_ body: () -> Result) -> Result { takeover.withLock { _ in body() } }
 }

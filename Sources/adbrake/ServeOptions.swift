@@ -17,16 +17,44 @@ enum ServeOptions {
     private static let backup = Option.optional(
         "backup", "FILE", help: "keep the table in a file, to start from when the log is away")
 
-    static let options: [any DeclaredOption] = [stale, validity, country, backup]
+    private static let bootstrap = Option.optional(
+        "bootstrap", "FILE",
+        help: "states to serve until the log has been read: what GET /v1/apps answered, or a "
+            + "backup; read again when it changes")
+    private static let streams = Option.integer(
+        "streams", in: 0...100_000, default: 0,
+        help: "the most clients of GET /v1/stream; 0: 10000 of serve, 500 of run, where each takes "
+            + "a thread")
 
-    static func edge(_ command: ParsedCommand, _ process: StageProcess) -> Edge {
+    static let options: [any DeclaredOption] = [
+        stale, validity, country, backup, bootstrap, streams,
+    ]
+
+    /// Connections beside streams.
+    private static let otherConnectionsMax = 4_096
+
+    /// How many streams there may be, in a stage that bears so many.
+    static func streamsMax(_ command: ParsedCommand, usually: Int) -> Int {
+        command[streams] == 0 ? usually : command[streams]
+    }
+
+    /// How many connections its listener has to bear.
+    static func connectionsMax(streams: Int) -> Int { streams + otherConnectionsMax }
+
+    static func edge(
+        _ command: ParsedCommand, _ process: StageProcess, streamsMax: Int
+    ) throws -> Edge {
         var settings = ServeSettings()
         settings.staleAfterMilliseconds = Int64(command[stale])
         settings.validityMilliseconds = Int64(command[validity])
         settings.countryHeader = command[country]
         settings.backupPath = command[backup]
-        return Edge(
+        settings.bootstrapPath = command[bootstrap]
+        settings.streams.clientsMax = streamsMax
+        let edge = Edge(
             log: process.log, settings: settings, logger: process.logger.named("serve"),
             metrics: process.metrics)
+        try edge.checkBootstrap()
+        return edge
     }
 }

@@ -33,11 +33,14 @@ enum RunCommand: Subcommand {
         let gate = try CollectOptions.gate(command, address: address)
         let policy = try PolicyOption.policy(command[PolicyOption.option])
         let process = try StageProcess(command)
-        let edge = ServeOptions.edge(command, process)
+        let streamsMax = ServeOptions.streamsMax(command, usually: 500)
+        let edge = try ServeOptions.edge(command, process, streamsMax: streamsMax)
         let routes = CollectOptions.routes(gate, process) + edge.routes
         let services = EvaluateOptions.services(command, policy, process) + [edge.service]
         // An upload waits for the log on its connection's thread; nobody else waits behind it.
-        let listener = try process.listener(address, routes, threads: .perConnection)
+        let listener = try process.listener(
+            address, routes, threads: .perConnection,
+            connectionsMax: ServeOptions.connectionsMax(streams: streamsMax))
         return process.run(services + [listener])
     }
 }
@@ -99,8 +102,11 @@ enum ServeCommand: Subcommand {
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
         let process = try StageProcess(command)
-        let edge = ServeOptions.edge(command, process)
-        let listener = try process.listener(command[listen], edge.routes, threads: .pool(2))
+        let streamsMax = ServeOptions.streamsMax(command, usually: 10_000)
+        let edge = try ServeOptions.edge(command, process, streamsMax: streamsMax)
+        let listener = try process.listener(
+            command[listen], edge.routes, threads: .pool(2),
+            connectionsMax: ServeOptions.connectionsMax(streams: streamsMax))
         return process.run([edge.service, listener])
     }
 }

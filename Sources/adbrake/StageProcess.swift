@@ -63,10 +63,12 @@ struct StageProcess {
     /// started twice, it must be known before an evaluator takes the partitions of the first one.
     /// Nothing that may fail comes between this and the run of the service, which stops it.
     func listener(
-        _ address: ListenAddress, _ routes: [Route], threads: HTTPListener.Settings.Threads
+        _ address: ListenAddress, _ routes: [Route], threads: HTTPListener.Settings.Threads,
+        connectionsMax: Int? = nil
     ) throws(HTTPFault) -> Service {
         var settings = HTTPListener.Settings(address: address)
         settings.threads = threads
+        if let connectionsMax { settings.connectionsMax = connectionsMax }
         let listener = HTTPListener(
             "http", settings, router: Router(routes), log: logger.named("http"), metrics: metrics)
         try listener.start()

@@ -94,4 +94,41 @@ import Testing
         #expect(try world.get("/v1/apps/a%20b", [("If-None-Match", "*")]).status == 400)
         #expect(try world.get("/readyz", [("If-None-Match", "*")]).status == 503)
     }
+
+    @Test func `the fleet and caps have validators, too, which change with what they tell`() throws
+    {
+        let world = EdgeWorld()
+        try world.throttle("shop", .normal, revision: 1)
+        try world.epoch(1)
+        let replica = world.replica()
+        world.start()
+        replica.start()
+        try world.waitUntilReady()
+        try replica.waitUntilReady()
+        for target in ["/v1/apps", "/v1/apps?limit=1", "/api/ad/freq-cap?app=shop&nf=1"] {
+            let tag = try #require(try world.get(target).headers["ETag"])
+            world.time.pass(milliseconds: 100)
+            #expect(try replica.get(target).headers["ETag"] == tag)
+            let unchanged = try world.get(target, [("If-None-Match", tag)])
+            #expect(unchanged.status == 304)
+            #expect(unchanged.bytes.isEmpty)
+            #expect(unchanged.headers["ETag"] == tag)
+            #expect(unchanged.headers["Cache-Control"]?.contains("no-cache") == true)
+            #expect(try world.get(target, [("If-None-Match", "\"x\"")]).status == 200)
+        }
+        let before = try ["/v1/apps", "/api/ad/freq-cap?app=shop"].map {
+            try #require(try world.get($0).headers["ETag"])
+        }
+        try world.throttle("shop", .halt, revision: 2)
+        try Wait.until { try world.state(of: "shop") == "Halt rule" }
+        #expect(try world.get("/v1/apps", [("If-None-Match", before[0])]).status == 200)
+        #expect(
+            try world.get("/api/ad/freq-cap?app=shop", [("If-None-Match", before[1])]).status == 200
+        )
+    }
+
+    @Test(arguments: ["/v1/apps/a%20b", "/nothing", "/v1/apps?limit=x"])
+    func `what is refused is not to be kept by caches`(_ target: String) throws {
+        #expect(try EdgeWorld().get(target).headers["Cache-Control"] == "no-store")
+    }
 }

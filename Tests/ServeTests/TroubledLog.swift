@@ -1,5 +1,6 @@
 // A log that tests put into trouble: out of reach, held back, or failing for good.
 import EventLog
+import Glibc
 import Runtime
 
 /// Passes everything to another log while it is well.
@@ -15,6 +16,8 @@ final class TroubledLog: EventLog {
     }
 
     let mode = Runtime.Monitor(Mode.well)
+    /// The threads that have asked anything of it.
+    let askers = Runtime.Monitor<Set<UInt>>([])
     private let inner: any EventLog
 
     init(_ inner: any EventLog) { self.inner = inner }
@@ -43,6 +46,7 @@ final class TroubledLog: EventLog {
     func close() { inner.close() }
 
     func check(_ operation: String) throws(LogFault) {
+        askers.withLock { _ = $0.insert(pthread_self()) }
         switch mode.read({ $0 }) {
         case .well, .held: break
         case .away:
