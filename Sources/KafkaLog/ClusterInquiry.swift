@@ -5,6 +5,7 @@
 import CRdKafka
 import EventLog
 import Glibc
+import Synchronization
 
 /// A client that only asks.
 final class ClusterInquiry: Sendable {
@@ -15,8 +16,13 @@ final class ClusterInquiry: Sendable {
         var replicas: Int
     }
 
+    /// Between two questions for the leaders of all partitions, and how long each may take.
+    private static let refreshPauseMilliseconds: Int64 = 500
+    private static let refreshMilliseconds = 250
+
     let client: RDKafkaClient
     private let settings: KafkaSettings
+    private let nextRefresh = Mutex<Int64>(0)
 
     init(_ settings: KafkaSettings) throws(LogFault) {
         self.settings = settings
@@ -117,6 +123,7 @@ final class ClusterInquiry: Sendable {
                     "ask for bounds", at: settings.place(of: place),
                     trouble: client.context.lastTrouble)
             }
+            refreshLeaders()
             usleep(20_000)
         }
         return low..<max(low, high)
@@ -127,7 +134,29 @@ final class ClusterInquiry: Sendable {
     func ends(
         of places: [TopicPartition], timeoutMilliseconds: Int
     ) throws(RDKafkaError) -> [TopicPartition: Int64] {
-        try settings.ends(of: places, asking: client, timeoutMilliseconds: timeoutMilliseconds)
+        do {
+            let ends = try settings.ends(
+                of: places, asking: client, timeoutMilliseconds: timeoutMilliseconds)
+            if ends.count < places.count { refreshLeaders() }
+            return ends
+        } catch {
+            if error.kind == .retriable { refreshLeaders() }
+            throw error
+        }
+    }
+
+    /// Learns who leads what, after a question that found no answer. The library would go on asking
+    /// brokers that lead no more until its picture of the cluster expires, after many minutes: it
+    /// renews that by itself only for topics that it produces to or consumes.
+    private func refreshLeaders() {
+        let now = LogClock.steady.now()
+        let isDue = nextRefresh.withLock { next in
+            guard now >= next else { return false }
+            next = now + ClusterInquiry.refreshPauseMilliseconds
+            return true
+        }
+        guard isDue else { return }
+        _ = try? metadata(of: nil, timeoutMilliseconds: ClusterInquiry.refreshMilliseconds)
     }
 
     private struct Metadata {

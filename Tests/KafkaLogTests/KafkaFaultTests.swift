@@ -177,6 +177,26 @@ extension KafkaTests {
             }
         }
 
+        @Test("finds the ends of partitions that have moved to another broker")
+        func movedPartitions() throws {
+            let cluster = try MockCluster(brokers: 3)
+            let log = try cluster.open()
+            defer { log.close() }
+            let places = log.places(of: .session)
+            for broker in [2, 3, 1, 2] {
+                for place in places { cluster.moveLeader(.session, place.partition, to: broker) }
+                for place in places { #expect(try log.bounds(of: place) == 0..<0) }
+            }
+            let reader = try log.makeReader(
+                from: Dictionary(uniqueKeysWithValues: places.map { ($0, 0) }))
+            defer { reader.close() }
+            for broker in [3, 1] {
+                #expect(try reader.readToEnd() == [])
+                for place in places { cluster.moveLeader(.session, place.partition, to: broker) }
+            }
+            #expect(try reader.readToEnd() == [])
+        }
+
         @Test("commits in the end, whatever the brokers answer once")
         func answers() throws {
             let cluster = try MockCluster()
