@@ -47,9 +47,9 @@ let package = Package(
 
         // Bytes, logs, and the doors to the network.
         module("BrakeWire", ["BrakeModel", "BrakeEngine", "CSimdJSON"]),
-        module("EventLog", ["BrakeModel"]),
-        module("SQLiteLog", ["EventLog", "CSQLite"]),
-        module("KafkaLog", ["EventLog", "CRdKafka"]),
+        module("EventLog", ["BrakeModel", "Runtime"]),
+        module("SQLiteLog", ["EventLog", "Runtime", "CSQLite"]),
+        module("KafkaLog", ["EventLog", "Runtime", "CRdKafka"]),
         module("Runtime"),
         module("HTTPServer", ["Runtime", "CMicroHTTPD", "CZlib"]),
         module("HTTPClient", ["CCurl"]),
@@ -96,7 +96,7 @@ let package = Package(
         .testTarget(name: "RepositoryTests", swiftSettings: strict),
         tests(of: "BrakeModel"),
         tests(of: "BrakeEngine", ["BrakeModel"]),
-        tests(of: "EventLog", ["SQLiteLog", "LogTortureChild"]),
+        tests(of: "EventLog", ["Runtime", "SQLiteLog", "LogTortureChild"]),
         .executableTarget(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],
             path: "Tests/LogTortureChild", swiftSettings: strict),

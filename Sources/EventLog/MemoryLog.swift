@@ -1,6 +1,8 @@
 // A log in memory, for simulations and tests: honest about partitions, offsets, append times,
 // transactions and rebalance, and able to fail where a real log can.
 
+import Runtime
+
 /// A log that lives as long as its process, behind one lock.
 package final class MemoryLog: EventLog {
     package let partitions: Int
@@ -20,7 +22,7 @@ package final class MemoryLog: EventLog {
 
     package func append(_ records: [OutgoingRecord]) throws(LogFault) {
         for record in records { record.checkFit(partitions: partitions) }
-        try shared.change { state throws(LogFault) in
+        try shared.withLock { state throws(LogFault) in
             let fault = state.appendFaults.isEmpty ? nil : state.appendFaults.removeFirst()
             if fault != .before {
                 state.append(records, now: clock.now())
@@ -30,7 +32,7 @@ package final class MemoryLog: EventLog {
     }
 
     package func bounds(of place: TopicPartition) -> Range<Int64> {
-        shared.withLock { $0.bounds(of: place) }
+        shared.read { $0.bounds(of: place) }
     }
 
     package func makeReader(from positions: [TopicPartition: Int64]) -> any LogReader {
@@ -38,7 +40,7 @@ package final class MemoryLog: EventLog {
     }
 
     package func makeWorker(lane: Int) -> any LogWorker {
-        let (member, generation) = shared.change { state in
+        let (member, generation) = shared.withLock { state in
             state.generation += 1
             return (state.group.join(lane: lane), state.generation)
         }
@@ -51,7 +53,7 @@ package final class MemoryLog: EventLog {
     }
 
     package func interrupt() {
-        shared.change { $0.isInterrupted = true }
+        shared.withLock { $0.isInterrupted = true }
     }
 
     package func close() {}
@@ -81,7 +83,7 @@ extension MemoryLog {
 
     /// Moves partitions between lanes, until somebody joins or leaves: lane to its partitions.
     package func rebalance(_ lanes: [Int: Set<Int>]) {
-        shared.change { state in
+        shared.withLock { state in
             state.generation += 1
             state.group.assign(lanes)
         }
@@ -90,7 +92,7 @@ extension MemoryLog {
     /// Takes a lane for dead, as Kafka does with a member that has been silent for too long: its
     /// partitions go to others, and what it still tries to commit is refused.
     package func expel(lane: Int) {
-        shared.change { state in
+        shared.withLock { state in
             guard let member = state.group.member(lane: lane) else { return }
             state.generation += 1
             state.group.remove(member)

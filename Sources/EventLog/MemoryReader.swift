@@ -1,5 +1,7 @@
 // Readers and workers of the memory log.
 
+import Runtime
+
 /// Follows partitions of a memory log.
 final class MemoryReader: LogReader {
     private let log: MemoryLog
@@ -51,7 +53,7 @@ final class MemoryWorker: LogWorker {
             }
             change = nextChange()
         }
-        guard log.shared.withLock({ $0.group.isMember(member) }) else {
+        guard log.shared.read({ $0.group.isMember(member) }) else {
             throw MemoryWorker.fenced("join")
         }
         if case .revoked(let partitions) = change {
@@ -84,7 +86,7 @@ final class MemoryWorker: LogWorker {
     ) throws(LogFault) -> [TopicPartition: Int64] {
         for record in outputs { record.checkFit(partitions: log.partitions) }
         let number = commits + 1
-        let ends = try log.shared.change { state throws(LogFault) in
+        let ends = try log.shared.withLock { state throws(LogFault) in
             guard state.group.mayCommit(member, outputs, positions: positions) else {
                 throw MemoryWorker.fenced("commit")
             }
@@ -101,7 +103,7 @@ final class MemoryWorker: LogWorker {
     }
 
     func close() {
-        log.shared.change { state in
+        log.shared.withLock { state in
             guard state.group.isMember(member) else { return }
             state.generation += 1
             state.group.remove(member)
@@ -110,7 +112,7 @@ final class MemoryWorker: LogWorker {
     }
 
     private func nextChange() -> AssignmentChange? {
-        log.shared.change { state in
+        log.shared.withLock { state in
             let change = state.group.nextChange(for: member)
             if change != nil { generation = state.generation }
             return change

@@ -3,13 +3,14 @@
 
 import CRdKafka
 import EventLog
+import Runtime
 import Synchronization
 
 /// A wait that others can end. `rouse` may be called from any thread.
 final class WakeUp: Sendable {
     private let isRoused = Monitor(false)
 
-    func rouse() { isRoused.change { $0 = true } }
+    func rouse() { isRoused.withLock { $0 = true } }
 
     /// Forgets what has happened so far; to be called before looking at the queues.
     func reset() { isRoused.withLock { $0 = false } }

@@ -50,16 +50,19 @@ package final class Monitor<Value>: @unchecked Sendable {
     }
 
     /// Reads the value, alone, without waking anyone.
-    package func read<Result>(_ body: (Value) -> sending Result) -> sending Result {
+    package func read<Result, Failure: Error>(
+        _ body: (Value) throws(Failure) -> sending Result
+    ) throws(Failure) -> sending Result {
         unsafe pthread_mutex_lock(mutex)
         defer { unsafe pthread_mutex_unlock(mutex) }
-        return body(value)
+        return try body(value)
     }
 
     /// Calls the body each time the value has changed, at first now, until it returns something or
-    /// the time is over; nil then. Wakes others, as the body may have changed the value.
+    /// the time is over; nil then. Without a time it waits for as long as it takes. Wakes others,
+    /// as the body may have changed the value.
     package func wait<Result>(
-        milliseconds: Int, for body: (inout Value) -> sending Result?
+        milliseconds: Int?, for body: (inout Value) -> sending Result?
     ) -> sending Result? {
         let deadline = Self.deadline(afterMilliseconds: milliseconds)
         unsafe pthread_mutex_lock(mutex)
@@ -77,9 +80,9 @@ package final class Monitor<Value>: @unchecked Sendable {
         }
     }
 
-    private static func deadline(afterMilliseconds milliseconds: Int) -> timespec {
+    private static func deadline(afterMilliseconds milliseconds: Int?) -> timespec {
         // A year is for ever here, and keeps the sum far from overflow.
-        let bounded = Int64(max(0, min(milliseconds, 31_536_000_000)))
+        let bounded = Int64(max(0, min(milliseconds ?? .max, 31_536_000_000)))
         let nanoseconds = SystemClock.monotonicNanoseconds() + bounded * 1_000_000
         return timespec(
             tv_sec: Int(nanoseconds / 1_000_000_000), tv_nsec: Int(nanoseconds % 1_000_000_000))

@@ -1,6 +1,7 @@
 // Group commit: threads that write leave their work in a bounded queue; one of them leads, takes
 // what has gathered into one transaction, and hands the others their replies. No thread of its own.
 import EventLog
+import Runtime
 
 /// What a thread wants written.
 enum WriteWork: Sendable {
@@ -129,7 +130,7 @@ final class LogWriter: @unchecked Sendable {
             return group
         }
         let replies = Result { () throws(LogFault) in try write(group.map(\.work)) }
-        queue.change { queue in
+        queue.withLock { queue in
             for (index, request) in group.enumerated() {
                 request.reply = replies.map { $0[index] }
                 queue.bytes -= request.bytes
@@ -150,7 +151,7 @@ final class LogWriter: @unchecked Sendable {
         try writeAhead.makeRoom(connection)
         shared.withLock { $0.writing = $0.time(clock.now()) }
         defer {
-            shared.change { state in
+            shared.withLock { state in
                 state.writing = nil
                 state.version += 1
             }

@@ -1,6 +1,7 @@
 // The log in one SQLite file: nothing to install or operate, and a commit is one transaction.
 package import EventLog
 import Glibc
+import Runtime
 
 /// What the threads of a process share about a log.
 struct SharedState: Sendable {
@@ -95,7 +96,7 @@ package final class SQLiteLog: EventLog {
     }
 
     package func bounds(of place: TopicPartition) throws(LogFault) -> Range<Int64> {
-        try lookup.withLock { session throws(LogFault) in try session.bounds(of: place) }
+        try lookup.read { session throws(LogFault) in try session.bounds(of: place) }
     }
 
     package func makeReader(
@@ -121,7 +122,7 @@ package final class SQLiteLog: EventLog {
     }
 
     package func interrupt() {
-        shared.change { $0.isInterrupted = true }
+        shared.withLock { $0.isInterrupted = true }
     }
 
     package func close() {
@@ -130,11 +131,11 @@ package final class SQLiteLog: EventLog {
     }
 
     private func join(lane: Int) throws(LogFault) -> WorkerGroup.MemberID {
-        let member = shared.change { $0.group.join(lane: lane) }
+        let member = shared.withLock { $0.group.join(lane: lane) }
         do throws(LogFault) {
             try makeGeneration(newcomer: member)
         } catch {
-            shared.change { $0.group.remove(member) }
+            shared.withLock { $0.group.remove(member) }
             throw error
         }
         return member
@@ -146,12 +147,12 @@ package final class SQLiteLog: EventLog {
     }
 
     private func makeGeneration(newcomer: WorkerGroup.MemberID?) throws(LogFault) {
-        let owner = shared.withLock { $0.owner }
+        let owner = shared.read { $0.owner }
         let work = WriteWork.takeOver(owner: owner, isNewcomer: newcomer != nil)
         guard case .assigned(let generation, let newOwner) = try writer.perform(work) else {
             throw fenced("join")
         }
-        shared.change { state in
+        shared.withLock { state in
             state.isUnsettled = false
             state.generation = max(state.generation, generation)
             // The members of a set that another process had fenced go with it.
@@ -167,7 +168,7 @@ package final class SQLiteLog: EventLog {
         positions: [TopicPartition: Int64]
     ) throws(LogFault) -> [TopicPartition: Int64] {
         for record in outputs { record.checkFit(partitions: partitions) }
-        let owner = shared.withLock { $0.owner }
+        let owner = shared.read { $0.owner }
         let work = WriteWork.commit(member, owner: owner, outputs, positions: positions)
         guard case .committed(let ends) = try writer.perform(work) else { throw fenced("commit") }
         return ends

@@ -1,5 +1,6 @@
 // Readers and workers of the SQLite log.
 import EventLog
+import Runtime
 
 /// Follows partitions of a file.
 final class SQLiteReader: LogReader {
@@ -42,7 +43,7 @@ final class SQLiteWorker: LogWorker {
         self.log = log
         self.session = session
         self.member = member
-        generation = log.shared.withLock { $0.generation }
+        generation = log.shared.read { $0.generation }
     }
 
     var held: Set<TopicPartition> {
@@ -95,7 +96,7 @@ final class SQLiteWorker: LogWorker {
     }
 
     func close() {
-        log.shared.change { state in
+        log.shared.withLock { state in
             guard state.group.isMember(member) else { return }
             state.group.remove(member)
             state.isUnsettled = true
@@ -105,7 +106,7 @@ final class SQLiteWorker: LogWorker {
 
     private func nextChange() throws(LogFault) -> AssignmentChange? {
         while true {
-            let (isMember, isSettled, change) = log.shared.change { state in
+            let (isMember, isSettled, change) = log.shared.withLock { state in
                 guard state.group.isMember(member), !state.isUnsettled else {
                     return (state.group.isMember(member), false, nil as AssignmentChange?)
                 }

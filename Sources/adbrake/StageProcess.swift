@@ -15,13 +15,13 @@ struct StageProcess {
     let stop = StopSignal()
     let log: any EventLog
     private let signals: Signals
-    private let reloads: Runtime.Monitor<[@Sendable () -> Void]>
+    private let reloads: Monitor<[@Sendable () -> Void]>
 
     /// Opens the log; signals reach this process from here on.
     init(_ command: ParsedCommand) throws {
         let level = LogLevel(name: command[Self.logLevel]) ?? .info
         logger = Logger(part: command.name, level: level, to: StandardErrorSink())
-        let reloads = Runtime.Monitor<[@Sendable () -> Void]>([])
+        let reloads = Monitor<[@Sendable () -> Void]>([])
         self.reloads = reloads
         signals = Signals(stop: stop) {
             for reload in reloads.read({ $0 }) { reload() }

@@ -1,4 +1,4 @@
-// The batch that polls refill, and the monitor that they wait with.
+// The batch that polls refill.
 import EventLog
 import Foundation
 import Testing
@@ -66,23 +66,5 @@ struct LogBatchTests {
                 .session, partition: 0, offset: Int64(batch.records.count), append: 0, key: nil,
                 value: bytes)
         }
-    }
-}
-
-@Suite("A monitor")
-struct MonitorTests {
-    @Test("wakes who waits when the state changes")
-    func wakes() {
-        let monitor = Monitor(0)
-        for _ in 0..<4 { Thread { for _ in 0..<100 { monitor.change { $0 += 1 } } }.start() }
-        #expect(monitor.wait(milliseconds: nil) { $0 == 400 ? $0 : nil } == 400)
-        #expect(monitor.wait(milliseconds: 60_000) { $0 == 400 ? $0 : nil } == 400)
-    }
-
-    @Test("gives up when the time is over")
-    func timesOut() {
-        let monitor = Monitor(0)
-        #expect(monitor.wait(milliseconds: 5) { $0 == 1 ? $0 : nil } == nil)
-        #expect(monitor.wait(milliseconds: 0) { $0 == 1 ? $0 : nil } == nil)
     }
 }

@@ -1,6 +1,7 @@
 // The SQLite log when its disk is full, its file is damaged or somebody else's, or readers hold it.
 import EventLog
 import Foundation
+import Runtime
 import Testing
 
 @testable import SQLiteLog
@@ -231,7 +232,7 @@ struct SQLiteFaultTests {
                     guard (try? reader.poll(into: batch, waitMilliseconds: 100)) != nil else {
                         return
                     }
-                    seen.change { $0 += batch.records.count }
+                    seen.withLock { $0 += batch.records.count }
                 }
             }
             thread.start()

@@ -1,6 +1,7 @@
 // What every log must do for evaluators: assignment, atomic commits, fencing.
 import EventLog
 import Foundation
+import Runtime
 import Testing
 
 @Suite("Every log's workers")
@@ -43,10 +44,10 @@ struct WorkerConformanceTests {
                 let (results, begin) = (Monitor<[String]>([]), Monitor(0))
                 for lane in 0..<lanes {
                     Thread {
-                        begin.change { $0 += 1 }
+                        begin.withLock { $0 += 1 }
                         _ = begin.wait(milliseconds: 10_000) { $0 == lanes ? true : nil }
                         let result = Result { try joinAndCommit(log, lane: lane) }
-                        results.change { $0.append("\(result)") }
+                        results.withLock { $0.append("\(result)") }
                     }.start()
                 }
                 let ended = results.wait(milliseconds: 30_000) { $0.count == lanes ? $0 : nil }

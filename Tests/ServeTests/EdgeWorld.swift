@@ -39,7 +39,7 @@ final class EdgeWorld: Sendable {
     let metrics = Metrics()
     let sink = LineSink()
     let stop = StopSignal()
-    private let ending = Runtime.Monitor<String?>(nil)
+    private let ending = Monitor<String?>(nil)
     private let thread = Mutex<WorkerThread?>(nil)
 
     init(

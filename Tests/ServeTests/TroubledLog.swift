@@ -15,9 +15,9 @@ final class TroubledLog: EventLog {
         case broken
     }
 
-    let mode = Runtime.Monitor(Mode.well)
+    let mode = Monitor(Mode.well)
     /// The threads that have asked anything of it.
-    let askers = Runtime.Monitor<Set<UInt>>([])
+    let askers = Monitor<Set<UInt>>([])
     private let inner: any EventLog
 
     init(_ inner: any EventLog) { self.inner = inner }

@@ -1,8 +1,8 @@
 // A thread for calls of the library that should return in time, but of which some do not:
 // librdkafka 2.0.2 can lose the result of a transactional call, and its caller then waits for ever.
 
-import EventLog
 import Glibc
+import Runtime
 
 /// Runs one call at a time on a thread of its own. A call that does not return costs that thread
 /// and what the call holds, not the lane.
@@ -19,9 +19,9 @@ final class CallThread: Sendable {
     init() {
         let state = state
         CallThread.detach {
-            while let call = state.wait(milliseconds: nil, for: CallThread.next) ?? nil {
+            while let call = state.wait(milliseconds: nil, for: { CallThread.next(&$0) }) ?? nil {
                 let answer = call()
-                state.change { $0.answer = .some(answer) }
+                state.withLock { $0.answer = .some(answer) }
             }
         }
     }
@@ -33,7 +33,7 @@ final class CallThread: Sendable {
     func run(
         waitMilliseconds: Int, isStuck: inout Bool, _ call: @escaping @Sendable () -> RDKafkaError?
     ) -> RDKafkaError? {
-        state.change { state in
+        state.withLock { state in
             state.answer = nil
             state.call = call
         }
@@ -43,7 +43,7 @@ final class CallThread: Sendable {
     }
 
     /// Lets the thread end once it is done.
-    func end() { state.change { $0.isEnding = true } }
+    func end() { state.withLock { $0.isEnding = true } }
 
     /// The next call; nil inside when the thread shall end.
     private static func next(_ state: inout State) -> (@Sendable () -> RDKafkaError?)?? {
