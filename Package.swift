@@ -106,6 +106,7 @@ let package = Package(
         tests(of: "HTTPClient", ["Runtime"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
+        tests(of: "Collect", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         tests(of: "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         .testTarget(
             name: "EvaluateTests",
@@ -119,8 +120,8 @@ let package = Package(
         .testTarget(
             name: "SystemTests",
             dependencies: [
-                "adbrake", "BrakeModel", "BrakeWire", "EventLog", "HTTPClient", "Runtime",
-                "SQLiteLog",
+                "adbrake", "BrakeModel", "BrakeWire", "EventLog", "HTTPClient", "HTTPServer",
+                "KafkaLog", "Runtime", "SQLiteLog",
             ],
             swiftSettings: strict),
     ],

@@ -10,6 +10,9 @@ trap 'rm -f "$log"' EXIT
 
 swift build "${flags[@]}" --build-tests --explicit-target-dependency-import-check error
 
+# Without them some tests are left out, and say so.
+ops/clients/setup.sh >/dev/null || true
+
 # Left out on the screen: what starts, with its arguments, which may have many lines.
 # The status is that of the tests, not that of the filter behind them.
 set +e

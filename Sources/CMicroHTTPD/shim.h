@@ -12,13 +12,13 @@ struct adbrake_mhd_settings {
     int listen_socket;
     unsigned int threads;  // of the pool; 0: a thread for each connection
     unsigned int connections_max;
-    unsigned int connections_per_address_max;
     unsigned int idle_seconds;
     size_t connection_memory_bytes;
     size_t stack_bytes;
     const char *tls_key_pem;
     const char *tls_certificate_pem;
-    void *context;  // first argument of the four callbacks
+    void *context;  // first argument of the five callbacks
+    MHD_AcceptPolicyCallback on_accept;
     MHD_AccessHandlerCallback on_request;
     void *(*on_target)(void *context, const char *target, struct MHD_Connection *connection);
     MHD_RequestCompletedCallback on_completed;
@@ -48,14 +48,12 @@ static inline struct MHD_Daemon *adbrake_mhd_start(const struct adbrake_mhd_sett
             MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)settings->tls_key_pem};
         tuning[count++] = (struct MHD_OptionItem){
             MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)settings->tls_certificate_pem};
-    }
-    if (settings->connections_per_address_max > 0)
         tuning[count++] = (struct MHD_OptionItem){
-            MHD_OPTION_PER_IP_CONNECTION_LIMIT,
-            (intptr_t)settings->connections_per_address_max, NULL};
+            MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"};
+    }
     tuning[count] = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     return MHD_start_daemon(
-        flags, 0, NULL, NULL, settings->on_request, settings->context,
+        flags, 0, settings->on_accept, settings->context, settings->on_request, settings->context,
         MHD_OPTION_LISTEN_SOCKET, settings->listen_socket,
         MHD_OPTION_CONNECTION_LIMIT, settings->connections_max,
         MHD_OPTION_CONNECTION_TIMEOUT, settings->idle_seconds,

@@ -7,6 +7,14 @@ import Runtime
 /// completion.
 enum Callbacks {
     static func install(in settings: inout adbrake_mhd_settings) {
+        unsafe settings.on_accept = { context, address, size in
+            guard let context = unsafe context, let address = unsafe address else { return .NO }
+            let refusal = unsafe Callbacks.listener(context).connections.refusal(
+                of: ListenSocket.text(of: address, size))
+            guard let refusal else { return .YES }
+            unsafe Callbacks.listener(context).meters.cut(refusal)
+            return .NO
+        }
         unsafe settings.on_connection = { context, connection, socketContext, code in
             guard let context = unsafe context, let connection = unsafe connection,
                 let socketContext = unsafe socketContext
@@ -56,11 +64,14 @@ enum Callbacks {
             let connection = Connection(
                 descriptor: unsafe adbrake_mhd_socket(handle), receiveBy: listener.headersBy())
             listener.connections.add(connection)
+            listener.meters.open(listener.connections.count)
             unsafe context = Unmanaged.passRetained(connection).toOpaque()
         } else if let retained = unsafe context {
             unsafe context = nil
             let connection = unsafe Unmanaged<Connection>.fromOpaque(retained).takeRetainedValue()
             listener.connections.remove(connection)
+            listener.meters.open(listener.connections.count)
+            if !connection.hasAsked, !connection.isCut { listener.meters.cut(.noRequest) }
         }
     }
 
@@ -74,6 +85,7 @@ enum Callbacks {
         let exchange = Exchange(
             connection: connection, targetText: unsafe String(cString: target), listener: listener)
         connection.mustReceive(by: listener.bodyBy())
+        connection.noteRequest()
         listener.running.withLock { $0 += 1 }
         return unsafe Unmanaged.passRetained(exchange).toOpaque()
     }
@@ -84,13 +96,16 @@ enum Callbacks {
     ) -> MHD_Result {
         if case .undecided = exchange.plan {
             unsafe copyHeaders(of: handle, to: exchange)
-            exchange.decide(method, listener.router)
+            exchange.decide(method, listener)
             guard case .refuse(let response) = exchange.plan, exchange.hasBody else {
                 return .YES
             }
             // No body has come yet: without the go-ahead the client waits for it would not be sent.
             if exchange.expectsContinue {
-                return unsafe send(response, listener, exchange, handle)
+                exchange.isAnswered = true
+                listener.meters.answered(
+                    route: exchange.routeLabel, exchange.marked(response), nanoseconds: 0)
+                return unsafe send(exchange.marked(response), listener, exchange, handle)
             }
             return exchange.refuseNow(response) ? .YES : .NO
         }
@@ -102,13 +117,20 @@ enum Callbacks {
         exchange.connection.mustReceive(by: Connection.never)
         let start = SystemClock.monotonicNanoseconds()
         let response = exchange.answer()
+        exchange.isAnswered = true
         listener.meters.answered(
-            route: exchange.routeLabel, status: response.status,
+            route: exchange.routeLabel, response,
             nanoseconds: SystemClock.monotonicNanoseconds() - start)
         return unsafe send(response, listener, exchange, handle)
     }
 
     private static func completed(_ listener: HTTPListener, _ exchange: Exchange) {
+        exchange.releaseBody()
+        if !exchange.isAnswered, !exchange.connection.isCut {
+            var isUndecided = false
+            if case .undecided = exchange.plan { isUndecided = true }
+            listener.meters.cut(isUndecided ? .headers : .aborted)
+        }
         if let stream = exchange.stream {
             _ = listener.streams.withLock { $0.removeValue(forKey: ObjectIdentifier(stream)) }
             stream.end()

@@ -1,4 +1,5 @@
-// Open connections and their deadlines: who sends too slowly is cut off, whatever it sends.
+// Open connections: how many there may be, and their deadlines. Who sends too slowly is cut off,
+// whatever it sends.
 import Glibc
 import Runtime
 import Synchronization
@@ -9,6 +10,9 @@ final class Connection: Sendable {
     let remoteAddress: String
     /// Monotonic ms by which the request has to be complete; `never` while it is answered.
     private let receiveBy: Atomic<Int64>
+    /// Whether a request line has ever come.
+    private let asked = Atomic<Bool>(false)
+    private let cut = Atomic<Bool>(false)
 
     static let never = Int64.max
 
@@ -21,21 +25,64 @@ final class Connection: Sendable {
     func mustReceive(by deadline: Int64) { receiveBy.store(deadline, ordering: .relaxed) }
 
     func isOverdue(now: Int64) -> Bool { receiveBy.load(ordering: .relaxed) < now }
+
+    func noteRequest() { asked.store(true, ordering: .relaxed) }
+
+    var hasAsked: Bool { asked.load(ordering: .relaxed) }
+
+    /// Whether it was cut off, and counted as that.
+    var isCut: Bool { cut.load(ordering: .relaxed) }
+
+    func noteCut() { cut.store(true, ordering: .relaxed) }
 }
 
 /// All open connections of a listener.
 final class Connections: Sendable {
-    private let open = Mutex<[ObjectIdentifier: Connection]>([:])
+    private struct Open {
+        var connections: [ObjectIdentifier: Connection] = [:]
+        /// By group of addresses; empty without a limit.
+        var counts: [String: Int] = [:]
+    }
 
-    var count: Int { open.withLock { $0.count } }
+    private let most: Int
+    /// 0: no limit.
+    private let mostPerAddress: Int
+    private let open = Mutex(Open())
+
+    init(most: Int, mostPerAddress: Int) {
+        self.most = most
+        self.mostPerAddress = mostPerAddress
+    }
+
+    var count: Int { open.withLock { $0.connections.count } }
+
+    /// Why one more connection of this address may not be opened; nil when it may.
+    func refusal(of address: @autoclosure () -> String) -> ListenerMeters.Cut? {
+        open.withLock { open in
+            if open.connections.count >= most { return .connections }
+            guard mostPerAddress > 0 else { return nil }
+            let count = open.counts[ClientAddress.group(address())] ?? 0
+            return count >= mostPerAddress ? .addressConnections : nil
+        }
+    }
 
     func add(_ connection: Connection) {
-        open.withLock { $0[ObjectIdentifier(connection)] = connection }
+        open.withLock { open in
+            open.connections[ObjectIdentifier(connection)] = connection
+            guard mostPerAddress > 0 else { return }
+            open.counts[ClientAddress.group(connection.remoteAddress), default: 0] += 1
+        }
     }
 
     /// To be called before the descriptor is closed.
     func remove(_ connection: Connection) {
-        _ = open.withLock { $0.removeValue(forKey: ObjectIdentifier(connection)) }
+        open.withLock { open in
+            open.connections[ObjectIdentifier(connection)] = nil
+            guard mostPerAddress > 0 else { return }
+            let group = ClientAddress.group(connection.remoteAddress)
+            let left = (open.counts[group] ?? 1) - 1
+            open.counts[group] = left > 0 ? left : nil
+        }
     }
 
     /// Cuts off those whose request is overdue; returns how many. O(open connections).
@@ -44,7 +91,8 @@ final class Connections: Sendable {
     func cutOverdue(now: Int64) -> Int {
         open.withLock { open in
             var count = 0
-            for connection in open.values where connection.isOverdue(now: now) {
+            for connection in open.connections.values where connection.isOverdue(now: now) {
+                connection.noteCut()
                 // The library sees the end of the stream and lets the connection go.
                 shutdown(connection.descriptor, Int32(SHUT_RDWR))
                 connection.mustReceive(by: Connection.never)

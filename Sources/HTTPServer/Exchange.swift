@@ -12,7 +12,7 @@ final class Exchange {
     /// What will answer once the request is complete.
     enum Plan {
         case undecided
-        case handle(Route, parameters: [String: String])
+        case handle(Route)
         case refuse(Response)
         /// The answer has been sent past the library; the rest is read and dropped.
         case answered
@@ -20,27 +20,33 @@ final class Exchange {
 
     let connection: Connection
     let targetText: String
+    private let settings: HTTPListener.Settings
     private let meters: ListenerMeters
+    private let bodies: BodyBudget
     private let isTLS: Bool
-    var target: RequestTarget?
-    var method: Method?
+    /// Without a body, once the headers are there and good.
+    private var request: Request?
+    private var route: Route?
     var headers = Headers()
     var plan = Plan.undecided
-    var body: [UInt8] = []
-    var drained = 0
+    private var body: [UInt8] = []
+    /// What the budget of bodies has lent to this one.
+    private var lent = 0
+    private var drained = 0
+    var isAnswered = false
     var stream: ResponseStream?
 
     init(connection: Connection, targetText: String, listener: HTTPListener) {
         self.connection = connection
         self.targetText = targetText
+        settings = listener.settings
         meters = listener.meters
+        bodies = listener.bodies
         isTLS = listener.isTLS
     }
 
     /// The route's pattern for metrics: never the path, which anyone can make up.
-    var routeLabel: String {
-        if case .handle(let route, _) = plan { route.pattern } else { "none" }
-    }
+    var routeLabel: String { route?.pattern ?? "none" }
 
     /// Whether a body follows the headers.
     var hasBody: Bool { headers["Transfer-Encoding"] != nil || (declaredLength ?? 0) > 0 }
@@ -50,34 +56,67 @@ final class Exchange {
     private var declaredLength: Int? { headers["Content-Length"].flatMap { Int($0) } }
 
     /// Decides on the request line and the headers who will answer.
-    func decide(_ methodText: String, _ router: Router) {
-        plan = makePlan(methodText, router)
+    func decide(_ methodText: String, _ listener: HTTPListener) {
+        plan = makePlan(methodText, listener.router)
     }
 
     private func makePlan(_ methodText: String, _ router: Router) -> Plan {
         if let refusal = framingRefusal { return .refuse(refusal) }
         guard let method = Method(rawValue: methodText) else {
-            return .refuse(.error(501, "unknown method", hint: "Use GET or POST."))
+            return .refuse(
+                .error(501, reason: "method", "unknown method", hint: "Use GET or POST."))
         }
         guard let target = RequestTarget(targetText) else {
-            return .refuse(.error(400, "malformed path or query", hint: "Escape it as RFC 3986."))
+            return .refuse(
+                .error(
+                    400, reason: "target", "malformed path or query",
+                    hint: "Escape it as RFC 3986."))
         }
-        self.method = method
-        self.target = target
+        let address = ClientAddress.client(
+            peer: connection.remoteAddress, headers, trusted: settings.trustedProxies)
+        var request = Request(method, target, headers: headers, remoteAddress: address)
+        defer { self.request = request }
         switch router.match(method, target) {
-        case .answer(let response): return .refuse(response)
+        case .answer(let response):
+            return .refuse(preflight(request, response) ?? response)
         case .route(let route, let parameters):
-            if let length = declaredLength, length > route.bodyBytesMax {
-                return .refuse(Self.tooLarge(route))
-            }
-            let encoding = headers["Content-Encoding"]?.lowercased() ?? "identity"
-            guard ["identity", "gzip", "x-gzip", ""].contains(encoding) else {
-                return .refuse(
-                    .error(415, "unknown Content-Encoding", hint: "Send gzip or no encoding.")
-                        .with("Accept-Encoding", "gzip"))
-            }
-            return .handle(route, parameters: parameters)
+            request.parameters = parameters
+            self.route = route
+            if let refusal = refusal(of: request, route) { return .refuse(refusal) }
+            return .handle(route)
         }
+    }
+
+    /// What the headers alone are refused for, before any of the body is read.
+    private func refusal(of request: Request, _ route: Route) -> Response? {
+        if let length = declaredLength, length > route.bodyBytesMax { return Self.tooLarge(route) }
+        let encoding = headers["Content-Encoding"]?.lowercased() ?? "identity"
+        guard ["identity", "gzip", "x-gzip", ""].contains(encoding) else {
+            return .error(
+                415, reason: "encoding", "unknown Content-Encoding",
+                hint: "Send gzip or no encoding."
+            ).with("Accept-Encoding", "gzip")
+        }
+        if settings.crossOrigin.refuses(request.method, headers, path: request.path) {
+            return .error(
+                403, reason: "origin", "pages of this site may not send here",
+                hint: "The operator can allow it with --cors-origin.")
+        }
+        return route.admit(request)
+    }
+
+    private func preflight(_ request: Request, _ answer: Response) -> Response? {
+        guard request.method == .options, answer.status == 204 else { return nil }
+        return settings.crossOrigin.preflight(
+            headers, path: request.path, allowed: answer.headers["Allow"] ?? "")
+    }
+
+    /// The response with what browsers need to see.
+    func marked(_ response: Response) -> Response {
+        guard let request else { return response }
+        var response = response
+        settings.crossOrigin.mark(&response, headers, path: request.path)
+        return response
     }
 
     /// Two readers of a chain must not see two different ends of a request.
@@ -94,28 +133,47 @@ final class Exchange {
             return nil
         }
         return .error(
-            400, "ambiguous length of the body",
+            400, reason: "framing", "ambiguous length of the body",
             hint: "Send one Content-Length, or Transfer-Encoding: chunked.")
     }
 
     static func tooLarge(_ route: Route) -> Response {
         .error(
-            413, "the body is too large",
+            413, reason: "too_large", "the body is too large",
             hint: "At most \(route.bodyBytesMax) bytes, also after decoding; send smaller batches.")
     }
+
+    private static let busy = Response.error(
+        503, reason: "bodies", "too many bodies are being received",
+        hint: "Nothing of this one was used: send it again."
+    ).with("Retry-After", "1")
 
     /// Takes a piece of the body; false: the connection has to be cut.
     func receive(_ piece: UnsafeRawBufferPointer) -> Bool {
         switch plan {
-        case .handle(let route, _):
+        case .handle(let route):
             guard body.count + piece.count <= route.bodyBytesMax else {
                 return refuseNow(Self.tooLarge(route)) && drain(piece.count)
             }
+            guard borrow(piece.count) else { return refuseNow(Self.busy) && drain(piece.count) }
             unsafe body.append(contentsOf: piece)
             return true
         case .refuse, .answered: return drain(piece.count)
         case .undecided: return false
         }
+    }
+
+    private func borrow(_ bytes: Int) -> Bool {
+        guard bodies.take(bytes) else { return false }
+        lent += bytes
+        return true
+    }
+
+    /// Gives back the memory of the body; to be called when the request is over.
+    func releaseBody() {
+        body = []
+        bodies.give(lent)
+        lent = 0
     }
 
     private func drain(_ count: Int) -> Bool {
@@ -127,8 +185,9 @@ final class Exchange {
     /// the socket here, and what follows is read and dropped for a while, so that the client does
     /// not lose the answer to a reset. With TLS the answer waits for the end of the body.
     func refuseNow(_ response: Response) -> Bool {
+        let response = marked(response)
         let route = routeLabel
-        body = []
+        releaseBody()
         plan = .refuse(response)
         guard !isTLS else { return true }
         var text = "HTTP/1.1 \(response.status) \(Self.reason(response.status))\r\n"
@@ -142,7 +201,8 @@ final class Exchange {
         }
         plan = .answered
         // Before the end of the connection, so that who has seen the end sees the count.
-        meters.answered(route: route, status: response.status, nanoseconds: 0)
+        isAnswered = true
+        meters.answered(route: route, response, nanoseconds: 0)
         shutdown(connection.descriptor, Int32(SHUT_WR))
         connection.mustReceive(by: SystemClock.monotonicMilliseconds() + Self.drainMilliseconds)
         return true
@@ -156,28 +216,40 @@ final class Exchange {
     /// The answer to the complete request.
     func answer() -> Response {
         switch plan {
-        case .refuse(let response): return response
-        case .handle(let route, let parameters):
-            guard let method, let target else { break }
-            var request = Request(
-                method, target, headers: headers, body: body,
-                remoteAddress: connection.remoteAddress)
-            request.parameters = parameters
+        case .refuse(let response): return marked(response)
+        case .handle(let route):
+            guard var request else { break }
+            request.body = body
             body = []
-            let encoding = headers["Content-Encoding"]?.lowercased() ?? ""
-            if encoding.hasSuffix("gzip") {
-                do {
-                    request.body = try Gzip.decoded(request.body, bytesMax: route.bodyBytesMax)
-                } catch {
-                    return error == .tooLarge
-                        ? Self.tooLarge(route)
-                        : .error(400, "the gzip body is damaged", hint: "Send it again.")
+            if headers["Content-Encoding"]?.lowercased().hasSuffix("gzip") == true {
+                switch decoded(request.body, route) {
+                case .success(let bytes): request.body = bytes
+                case .failure(let refusal): return marked(refusal.response)
                 }
             }
-            return compressed(route.handler(request))
+            return compressed(marked(route.handler(request)))
         case .undecided, .answered: break
         }
         preconditionFailure("a request is answered once, after it was decided")
+    }
+
+    private struct Refusal: Error {
+        var response: Response
+    }
+
+    private func decoded(_ bytes: [UInt8], _ route: Route) -> Result<[UInt8], Refusal> {
+        guard borrow(route.bodyBytesMax) else { return .failure(Refusal(response: Self.busy)) }
+        do {
+            return .success(try Gzip.decoded(bytes, bytesMax: route.bodyBytesMax))
+        } catch {
+            return .failure(
+                Refusal(
+                    response: error == .tooLarge
+                        ? Self.tooLarge(route)
+                        : .error(
+                            400, reason: "gzip", "the gzip body is damaged", hint: "Send it again.")
+                ))
+        }
     }
 
     /// Bodies below it gain nothing.

@@ -22,6 +22,12 @@ package final class HTTPListener: Sendable {
         package var connectionsMax = 4_096
         /// 0: no limit; keep it so behind a proxy, whose clients share an address.
         package var connectionsPerAddressMax = 0
+        /// What the bodies of all requests take together, as sent and as decoded.
+        package var bodyBytesTotalMax = 256 << 20
+        /// Addresses of proxies whose `X-Forwarded-For` is believed.
+        package var trustedProxies: Set<String> = []
+        /// Sites whose pages may use it.
+        package var crossOrigin = CrossOrigin.none
         /// A connection in which nothing moves is closed.
         package var idleSeconds = 60
         /// A request has to be complete so long after its headers, however slowly it is sent.
@@ -38,15 +44,18 @@ package final class HTTPListener: Sendable {
     /// How often overdue connections are looked for.
     private static let watchMilliseconds = 500
     private static let stackBytes = 1 << 20
-    /// Beside connections: logs, databases, the library's own.
-    private static let otherFilesMax = 256
+    /// Connections that are closed but not yet forgotten by the library.
+    private static let connectionsLeaving = 256
+    /// Beside connections: those, logs, databases, the library's own.
+    private static let otherFilesMax = 512
 
     package let name: String
     package let settings: Settings
     let router: Router
     let log: Logger
     let meters: ListenerMeters
-    let connections = Connections()
+    let connections: Connections
+    let bodies: BodyBudget
     let streams = Monitor<[ObjectIdentifier: ResponseStream]>([:])
     private let stopping = Atomic<Bool>(false)
     /// Requests from their first line to the end of their answer; streams are not among them.
@@ -76,6 +85,9 @@ package final class HTTPListener: Sendable {
         self.router = router
         self.log = log
         meters = ListenerMeters(name: name, metrics)
+        connections = Connections(
+            most: settings.connectionsMax, mostPerAddress: settings.connectionsPerAddressMax)
+        bodies = BodyBudget(bytesMax: settings.bodyBytesTotalMax)
     }
 
     var isStopping: Bool { stopping.load(ordering: .sequentiallyConsistent) }
@@ -101,10 +113,11 @@ package final class HTTPListener: Sendable {
                 hint: "Check the TLS key and certificate, and the limits of threads and memory.")
         }
         let end = StopSignal()
-        let (connections, log) = (connections, log)
+        let (connections, log, meters) = (connections, log, meters)
         let watch = WorkerThread(name: "\(name) watch") {
             while !end.wait(milliseconds: Self.watchMilliseconds) {
                 let cut = connections.cutOverdue(now: SystemClock.monotonicMilliseconds())
+                meters.cut(.slow, count: cut)
                 if cut > 0 { log.debug("slow senders were cut off", ["count": LogValue(cut)]) }
             }
         }
@@ -172,8 +185,9 @@ package final class HTTPListener: Sendable {
             precondition(count > 0, "a pool has threads")
             unsafe given.threads = UInt32(count)
         }
-        unsafe given.connections_max = UInt32(settings.connectionsMax)
-        unsafe given.connections_per_address_max = UInt32(settings.connectionsPerAddressMax)
+        // Ours is looked at first, and counts whom it turns away; the library lets go of closed
+        // ones a little later.
+        unsafe given.connections_max = UInt32(settings.connectionsMax + Self.connectionsLeaving)
         unsafe given.idle_seconds = UInt32(settings.idleSeconds)
         unsafe given.connection_memory_bytes = settings.connectionMemoryBytes
         unsafe given.stack_bytes = Self.stackBytes
@@ -192,28 +206,5 @@ package final class HTTPListener: Sendable {
                 return unsafe adbrake_mhd_start(&given)
             }
         }
-    }
-}
-
-/// What a listener counts.
-struct ListenerMeters: Sendable {
-    let requests: Family<Counter>
-    let seconds: Family<Histogram>
-    let name: String
-
-    init(name: String, _ metrics: Metrics) {
-        self.name = name
-        requests = metrics.counter(
-            "adbrake_http_requests_total", help: "Requests answered.",
-            labels: ["listener", "route", "status"])
-        seconds = metrics.histogram(
-            "adbrake_http_request_seconds",
-            help: "Time from a complete request to its answer being ready.",
-            labels: ["listener", "route"])
-    }
-
-    func answered(route: String, status: Int, nanoseconds: Int64) {
-        requests.add(1, name, route, String(status))
-        seconds.observe(Double(nanoseconds) / 1e9, name, route)
     }
 }

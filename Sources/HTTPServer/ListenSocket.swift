@@ -75,15 +75,21 @@ enum ListenSocket {
     static func peer(of descriptor: Int32) -> String {
         var storage = sockaddr_storage()
         var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
-        // The storage is large enough for every family, and the name for every numeric address.
-        let status = unsafe withUnsafeMutablePointer(to: &storage) { pointer -> Int32 in
+        // The storage is large enough for every family.
+        return unsafe withUnsafeMutablePointer(to: &storage) { pointer in
             let address = unsafe UnsafeMutableRawPointer(pointer)
                 .assumingMemoryBound(to: sockaddr.self)
-            guard unsafe getpeername(descriptor, address, &size) == 0 else { return -1 }
-            return unsafe getnameinfo(
-                address, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST)
+            guard unsafe getpeername(descriptor, address, &size) == 0 else { return "" }
+            return unsafe text(of: address, size)
         }
+    }
+
+    /// The numeric text of an address, empty for a family that has none.
+    static func text(of address: UnsafePointer<sockaddr>, _ size: socklen_t) -> String {
+        // The name is large enough for every numeric address.
+        var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let status = unsafe getnameinfo(
+            address, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST)
         guard status == 0 else { return "" }
         return String(
             decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)

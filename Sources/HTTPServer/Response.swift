@@ -11,6 +11,10 @@ package struct Response: Sendable {
     package var status: Int
     package var headers: Headers
     package var body: Body
+    /// Why the request was refused, a word for metrics; nil for the status alone to say it.
+    package var reason: StaticString?
+    /// What went wrong, for those who put it otherwise than `error` does; empty for an answer.
+    package private(set) var message = ""
 
     package init(_ status: Int, headers: Headers = Headers(), body: [UInt8] = []) {
         self.status = status
@@ -29,12 +33,18 @@ package struct Response: Sendable {
         Response(status, headers: Headers([("Content-Type", "application/json")]), body: bytes)
     }
 
-    /// `{"error":…,"hint":…}`: what went wrong, and what the caller can do. Not to be kept: without
-    /// a word about it, caches may keep 404, 405 and others for as long as they like.
-    package static func error(_ status: Int, _ error: String, hint: String) -> Response {
+    /// `{"error":…,"hint":…}`: what went wrong, and what the caller can do; the reason is a word for
+    /// metrics. Not to be kept: without a word about it, caches may keep 404, 405 and others for as
+    /// long as they like.
+    package static func error(
+        _ status: Int, reason: StaticString? = nil, _ error: String, hint: String
+    ) -> Response {
         let text =
             "{\"error\":\(JSONText.quoted(error)),\"hint\":\(JSONText.quoted(hint))}\n"
-        return json(Array(text.utf8), status: status).with("Cache-Control", "no-store")
+        var response = json(Array(text.utf8), status: status).with("Cache-Control", "no-store")
+        response.reason = reason
+        response.message = "\(error). \(hint)"
+        return response
     }
 
     /// Server-sent events or anything else without an end known in advance.

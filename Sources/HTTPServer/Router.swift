@@ -10,6 +10,8 @@ package struct Route: Sendable {
     package let pattern: String
     /// Larger bodies are refused with 413, as sent and as decoded.
     package let bodyBytesMax: Int
+    /// Looks at a request before its body is read, which is then empty; what it returns refuses it.
+    package let admit: @Sendable (Request) -> Response?
     package let handler: Handler
     let segments: [Segment]
 
@@ -19,13 +21,16 @@ package struct Route: Sendable {
     }
 
     package init(
-        _ method: Method, _ pattern: String, bodyBytesMax: Int = 0, _ handler: @escaping Handler
+        _ method: Method, _ pattern: String, bodyBytesMax: Int = 0,
+        admit: @escaping @Sendable (Request) -> Response? = { _ in nil },
+        _ handler: @escaping Handler
     ) {
         precondition(pattern.hasPrefix("/"), "a pattern begins with /: \(pattern)")
         precondition(method != .head && method != .options, "HEAD and OPTIONS follow by themselves")
         self.method = method
         self.pattern = pattern
         self.bodyBytesMax = bodyBytesMax
+        self.admit = admit
         self.handler = handler
         segments = pattern.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map {
             $0.hasPrefix("{") && $0.hasSuffix("}")
@@ -83,14 +88,18 @@ package struct Router: Sendable {
         }
         guard !allowed.isEmpty else {
             return .answer(
-                .error(404, "no such path", hint: "See the list of paths in the README."))
+                .error(
+                    404, reason: "path", "no such path",
+                    hint: "See the list of paths in the README."))
         }
         allowed.insert(.options)
         let allow = Method.allCases.filter(allowed.contains).map(\.rawValue).joined(separator: ", ")
         let answer =
             method == .options
             ? Response(204)
-            : Response.error(405, "\(method.rawValue) is not for this path", hint: "Use \(allow).")
+            : Response.error(
+                405, reason: "method", "\(method.rawValue) is not for this path",
+                hint: "Use \(allow).")
         return .answer(answer.with("Allow", allow))
     }
 
@@ -101,7 +110,7 @@ package struct Router: Sendable {
         case .route(let route, let parameters):
             var request = request
             request.parameters = parameters
-            return route.handler(request)
+            return route.admit(request) ?? route.handler(request)
         }
     }
 }

@@ -8,12 +8,20 @@ import Runtime
 enum CollectOptions {
     private static let keys = Option.optional(
         "keys", "FILE", environment: "ADBRAKE_KEYS",
-        help: "app keys: lines `KEY APP,APP` or `KEY *`; read again at SIGHUP. Without a file "
-            + "everyone who can connect may report, so only loopback is allowed")
+        help: "app keys: lines `KEY APP,APP` or `KEY *`, then rate=N and project=N:APP if wanted; "
+            + "read again when it changes. Without a file everyone who can connect may report, so "
+            + "only loopback is allowed")
+    private static let keyRate = Option.integer(
+        "key-rate", in: 0...CollectorKeys.rateMax, default: 0,
+        help: "events a second that a key may bring, ten seconds' worth at once; 0: no limit")
+    private static let addressRate = Option.integer(
+        "address-rate", in: 0...CollectorKeys.rateMax, default: 0,
+        help: "events a second from one address, likewise; behind a proxy with --trusted-proxy")
 
-    static let options: [any DeclaredOption] = [keys]
+    static let options: [any DeclaredOption] = [keys, keyRate, addressRate]
 
     private static let keysBytesMax = 4 << 20
+    private static let lookMilliseconds = 2_000
 
     /// Who may report, as the options say.
     enum Gate {
@@ -34,29 +42,55 @@ enum CollectOptions {
         return .open
     }
 
-    static func routes(_ gate: Gate, _ process: StageProcess) -> [Route] {
+    /// The collector's routes, and the services that it needs.
+    static func collector(
+        _ gate: Gate, _ command: ParsedCommand, _ process: StageProcess
+    ) -> (routes: [Route], services: [Service]) {
         let current = Monitor<CollectorKeys?>(nil)
+        var services: [Service] = []
         switch gate {
         case .open:
             process.logger.warning(
                 "no --keys: every process on this machine may report for every app", [:])
         case .keys(let path, let first):
             current.withLock { $0 = first }
-            let logger = process.logger
-            process.onReload {
-                do {
-                    let fresh = try read(path)
-                    current.withLock { $0 = fresh }
-                    logger.info("keys read again", ["keys": LogValue(fresh.count)])
-                } catch {
-                    logger.error("keys kept as they were", ["reason": .text("\(error)")])
-                }
+            services.append(follow(path, current, process))
+        }
+        var settings = CollectSettings()
+        settings.keyRate = command[keyRate]
+        settings.addressRate = command[addressRate]
+        let collector = Collector(
+            log: process.log, keys: { current.read { $0 } }, settings: settings,
+            logger: process.logger.named("collect"), metrics: CollectMetrics(process.metrics))
+        return (collector.routes, services)
+    }
+
+    /// Reads the keys again at SIGHUP, and when the file has changed.
+    private static func follow(
+        _ path: String, _ current: Monitor<CollectorKeys?>, _ process: StageProcess
+    ) -> Service {
+        let logger = process.logger.named("collect")
+        @Sendable func reload() {
+            do {
+                let fresh = try read(path)
+                current.withLock { $0 = fresh }
+                logger.info("keys read again", ["keys": LogValue(fresh.count)])
+            } catch {
+                logger.error("keys kept as they were", ["reason": .text("\(error)")])
             }
         }
-        let collector = Collector(
-            log: process.log, keys: { current.read { $0 } },
-            logger: process.logger.named("collect"), metrics: CollectMetrics(process.metrics))
-        return collector.routes
+        process.onReload(reload)
+        let first = InputFile.stamp(of: path)
+        return Service("keys") { stop in
+            var seen = first
+            while !stop.wait(milliseconds: lookMilliseconds) {
+                let now = InputFile.stamp(of: path)
+                // A file that is gone is being replaced.
+                guard now != seen, now != nil else { continue }
+                seen = now
+                reload()
+            }
+        }
     }
 
     private static func read(_ path: String) throws -> CollectorKeys {

@@ -57,6 +57,15 @@ struct InputFile: ~Copyable {
         }
     }
 
+    /// What changes when a file does; nil when there is none.
+    static func stamp(of path: String) -> [Int]? {
+        var status = Glibc.stat()
+        guard unsafe stat(path, &status) == 0 else { return nil }
+        return [
+            Int(status.st_ino), Int(status.st_size), status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+        ]
+    }
+
     private static func reason() -> String {
         // The text is the C library's own, copied at once.
         unsafe String(cString: strerror(errno))

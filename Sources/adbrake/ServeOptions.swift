@@ -30,16 +30,10 @@ enum ServeOptions {
         stale, validity, country, backup, bootstrap, streams,
     ]
 
-    /// Connections beside streams.
-    private static let otherConnectionsMax = 4_096
-
     /// How many streams there may be, in a stage that bears so many.
     static func streamsMax(_ command: ParsedCommand, usually: Int) -> Int {
         command[streams] == 0 ? usually : command[streams]
     }
-
-    /// How many connections its listener has to bear.
-    static func connectionsMax(streams: Int) -> Int { streams + otherConnectionsMax }
 
     static func edge(
         _ command: ParsedCommand, _ process: StageProcess, streamsMax: Int

@@ -20,7 +20,7 @@ enum RunCommand: Subcommand {
             lost or counted twice.
             """,
         options: [listen] + LogOption.options + EvaluateOptions.options + CollectOptions.options
-            + ServeOptions.options + [StageProcess.logLevel],
+            + ServeOptions.options + ListenerOptions.options + [StageProcess.logLevel],
         examples: [
             .init("adbrake run", "everything on http://127.0.0.1:8080, the log in adbrake.db"),
             .init(
@@ -31,16 +31,18 @@ enum RunCommand: Subcommand {
     static func run(_ command: ParsedCommand) throws -> Int32 {
         let address = command[listen]
         let gate = try CollectOptions.gate(command, address: address)
+        var settings = try ListenerOptions.settings(command, address)
         let policy = try PolicyOption.policy(command[PolicyOption.option])
         let process = try StageProcess(command)
         let streamsMax = ServeOptions.streamsMax(command, usually: 500)
         let edge = try ServeOptions.edge(command, process, streamsMax: streamsMax)
-        let routes = CollectOptions.routes(gate, process) + edge.routes
-        let services = EvaluateOptions.services(command, policy, process) + [edge.service]
+        let collector = CollectOptions.collector(gate, command, process)
+        let services =
+            EvaluateOptions.services(command, policy, process) + [edge.service] + collector.services
+        settings.connectionsMax += streamsMax
         // An upload waits for the log on its connection's thread; nobody else waits behind it.
         let listener = try process.listener(
-            address, routes, threads: .perConnection,
-            connectionsMax: ServeOptions.connectionsMax(streams: streamsMax))
+            settings, collector.routes + edge.routes, threads: .perConnection)
         return process.run(services + [listener])
     }
 }
@@ -53,17 +55,29 @@ enum CollectCommand: Subcommand {
 
     static let syntax = CommandSyntax(
         "collect", summary: "Run the collector alone: events in over HTTP, records into the log.",
-        options: [listen] + LogOption.options + CollectOptions.options + [StageProcess.logLevel],
-        examples: [.init("adbrake collect --keys keys.txt", "take events into adbrake.db")])
+        discussion: """
+            Apps send events to POST /v1/events; Sentry's SDKs and OpenTelemetry's exporters may \
+            send to /api/PROJECT/envelope/ and /v1/logs. The answer comes once the log has them.
+            """,
+        options: [listen] + LogOption.options + CollectOptions.options + ListenerOptions.options
+            + [StageProcess.logLevel],
+        examples: [
+            .init("adbrake collect --keys keys.txt", "take events into adbrake.db"),
+            .init(
+                "adbrake collect --keys keys.txt --tls-certificate cert.pem --tls-key key.pem",
+                "HTTPS without a proxy"),
+        ])
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
         let address = command[listen]
         let gate = try CollectOptions.gate(command, address: address)
+        let settings = try ListenerOptions.settings(command, address)
         let process = try StageProcess(command)
-        let routes = CollectOptions.routes(gate, process)
+        let collector = CollectOptions.collector(gate, command, process)
         let listener = try process.listener(
-            address, routes + OperationsRoutes.routes(process.metrics), threads: .perConnection)
-        return process.run([listener])
+            settings, collector.routes + OperationsRoutes.routes(process.metrics),
+            threads: .perConnection)
+        return process.run(collector.services + [listener])
     }
 }
 
@@ -84,7 +98,8 @@ enum EvaluateCommand: Subcommand {
         let process = try StageProcess(command)
         let services = EvaluateOptions.services(command, policy, process)
         let listener = try process.listener(
-            command[listen], OperationsRoutes.routes(process.metrics), threads: .pool(1))
+            HTTPListener.Settings(address: command[listen]),
+            OperationsRoutes.routes(process.metrics), threads: .pool(1))
         return process.run(services + [listener])
     }
 }
@@ -97,16 +112,17 @@ enum ServeCommand: Subcommand {
 
     static let syntax = CommandSyntax(
         "serve", summary: "Run an edge alone: states and caps out over HTTP, with the console.",
-        options: [listen] + LogOption.options + ServeOptions.options + [StageProcess.logLevel],
+        options: [listen] + LogOption.options + ServeOptions.options + ListenerOptions.options
+            + [StageProcess.logLevel],
         examples: [.init("adbrake serve --listen 0.0.0.0:80", "a replica; it needs only the log")])
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
+        var settings = try ListenerOptions.settings(command, command[listen])
         let process = try StageProcess(command)
         let streamsMax = ServeOptions.streamsMax(command, usually: 10_000)
         let edge = try ServeOptions.edge(command, process, streamsMax: streamsMax)
-        let listener = try process.listener(
-            command[listen], edge.routes, threads: .pool(2),
-            connectionsMax: ServeOptions.connectionsMax(streams: streamsMax))
+        settings.connectionsMax += streamsMax
+        let listener = try process.listener(settings, edge.routes, threads: .pool(2))
         return process.run([edge.service, listener])
     }
 }

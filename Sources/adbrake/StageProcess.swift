@@ -10,6 +10,11 @@ struct StageProcess {
         "log-level", LogLevel.allCases.map(\.name), default: "info",
         environment: "ADBRAKE_LOG_LEVEL", help: "the least level of the lines on standard error")
 
+    /// How long running requests may take to end: as long as the log may take to have an upload.
+    private static let drainMilliseconds = 14_000
+    /// How long a service may take to stop beyond that.
+    private static let graceMilliseconds = 6_000
+
     let logger: Logger
     let metrics = Metrics()
     let stop = StopSignal()
@@ -37,7 +42,10 @@ struct StageProcess {
 
     /// Runs the services; they stop in reverse order. Returns the exit status.
     func run(_ services: [Service]) -> Int32 {
-        let status = ServiceGroup([upkeep] + services, log: logger).run(stop: stop)
+        let group = ServiceGroup(
+            [upkeep] + services, log: logger,
+            graceMilliseconds: Self.drainMilliseconds + Self.graceMilliseconds)
+        let status = group.run(stop: stop)
         log.close()
         return status
     }
@@ -63,19 +71,20 @@ struct StageProcess {
     /// started twice, it must be known before an evaluator takes the partitions of the first one.
     /// Nothing that may fail comes between this and the run of the service, which stops it.
     func listener(
-        _ address: ListenAddress, _ routes: [Route], threads: HTTPListener.Settings.Threads,
-        connectionsMax: Int? = nil
+        _ settings: HTTPListener.Settings, _ routes: [Route],
+        threads: HTTPListener.Settings.Threads
     ) throws(HTTPFault) -> Service {
-        var settings = HTTPListener.Settings(address: address)
+        var settings = settings
         settings.threads = threads
-        if let connectionsMax { settings.connectionsMax = connectionsMax }
+        let scheme = settings.tlsKey == nil ? "http" : "https"
         let listener = HTTPListener(
             "http", settings, router: Router(routes), log: logger.named("http"), metrics: metrics)
         try listener.start()
-        logger.info("listening", ["address": "http://\(address.host):\(listener.port)"])
+        logger.info(
+            "listening", ["address": "\(scheme)://\(settings.address.host):\(listener.port)"])
         return Service("http") { stop in
             while !stop.wait(milliseconds: 60_000) {}
-            listener.stop()
+            listener.stop(withinMilliseconds: Self.drainMilliseconds)
         }
     }
 }

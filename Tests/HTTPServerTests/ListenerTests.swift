@@ -144,7 +144,7 @@ import Testing
         #expect(answer.status == 413)
         #expect(answer.text.contains("At most 100000 bytes"))
         #expect(client.isClosedByServer())
-        #expect(metrics.rendered().contains(#"{listener="test",route="none",status="413"} 1"#))
+        #expect(metrics.rendered().contains(#"{listener="test",route="/count",status="413"} 1"#))
         let exact = try Client(port: listener.port)
         let body = [UInt8](repeating: 1, count: Self.bodyBytesMax)
         #expect(try exact.post("/count", body).text == "100000")

@@ -12,6 +12,12 @@ final class Clients: Sendable {
         /// Sent without an answer: the log may have them or not.
         var unanswered: [String: Int] = [:]
         var events = 0
+        /// Uploads that were answered with 429 or 503.
+        var refused = 0
+        /// Uploads that a client has given up waiting for.
+        var timedOut = 0
+        /// The longest time that an answer took.
+        var slowestMilliseconds: Int64 = 0
         /// Answers that no client should get.
         var complaints: [String] = []
         var running = 0
@@ -19,6 +25,8 @@ final class Clients: Sendable {
 
     /// Between two uploads of a client: the program is not optimised in tests.
     private static let pauseMilliseconds = 15
+    /// How long a client waits for an answer: longer than the collector waits for the log.
+    private static let waitMilliseconds = 20_000
 
     let tally = Monitor(Tally())
     private let stop = StopSignal()
@@ -29,7 +37,8 @@ final class Clients: Sendable {
             let (tally, stop) = (tally, stop)
             _ = WorkerThread(name: "client \(client)") {
                 var workload = Workload(client: client, seed: seed)
-                let connection = HTTPConnection(limits: HTTPLimits(totalMilliseconds: 20_000))
+                let connection = HTTPConnection(
+                    limits: HTTPLimits(totalMilliseconds: Self.waitMilliseconds))
                 while !stop.wait(milliseconds: Self.pauseMilliseconds) {
                     Self.sendNext(&workload, connection, tally)
                 }
@@ -64,11 +73,19 @@ final class Clients: Sendable {
     ) {
         guard let address = tally.wait(milliseconds: 50, for: { $0.address }) else { return }
         let upload = workload.next(now: SystemClock.wallMilliseconds())
+        let begun = SystemClock.monotonicMilliseconds()
         do {
             let answer = try connection.send(.post("\(address)/v1/events", body: upload.body))
-            tally.withLock { take(answer, to: upload, &$0) }
+            tally.withLock { tally in
+                take(answer, to: upload, &tally)
+                let time = SystemClock.monotonicMilliseconds() - begun
+                tally.slowestMilliseconds = max(tally.slowestMilliseconds, time)
+            }
         } catch {
-            tally.withLock { $0.unanswered[upload.token] = upload.events }
+            tally.withLock { tally in
+                tally.unanswered[upload.token] = upload.events
+                if error.kind == .timedOut { tally.timedOut += 1 }
+            }
         }
     }
 
@@ -83,7 +100,9 @@ final class Clients: Sendable {
             && rejected == upload.bad:
             tally.acknowledged[upload.token] = upload.events
             tally.events += upload.events
-        case 429, 503: tally.unanswered[upload.token] = upload.events
+        case 429, 503:
+            tally.unanswered[upload.token] = upload.events
+            tally.refused += 1
         default: tally.complaints.append("\(answer.status) \(answer.text.prefix(500))")
         }
     }

@@ -1,0 +1,148 @@
+// What takes a log away from the program, and gives it back.
+import Foundation
+import Glibc
+import Runtime
+import Testing
+
+/// Holds the lock that SQLite writes under, as a backup or another process would.
+final class WriteLock {
+    /// Of SQLite's file format in WAL mode: where the lock of the one writer is.
+    private static let offset: off_t = 120
+    /// Locks of an open file, which no other descriptor of this process gives up by closing.
+    private static let lockAndWait: Int32 = 38
+
+    private let descriptor: Int32
+
+    /// Waits for the lock.
+    init(path: String) throws {
+        descriptor = Glibc.open(path + "-shm", O_RDWR | O_CLOEXEC)
+        try #require(descriptor >= 0, "the log is open in another process")
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_start = Self.offset
+        lock.l_len = 1
+        let status = unsafe fcntl(descriptor, Self.lockAndWait, &lock)
+        try #require(status == 0, "the write lock can be had: error \(errno)")
+    }
+
+    deinit { close(descriptor) }
+}
+
+/// A small file system in memory, which only root can mount.
+final class SmallDisk {
+    static let isPossible = getuid() == 0
+
+    private let place: String
+    private var filler: String { place + "/filler" }
+
+    init(at place: String, megabytes: Int) throws {
+        self.place = place
+        try FileManager.default.createDirectory(atPath: place, withIntermediateDirectories: true)
+        try Self.run("mount", "-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", place)
+    }
+
+    deinit { try? Self.run("umount", place) }
+
+    /// Takes all the room that is left.
+    func fill() throws {
+        let descriptor = Glibc.open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        try #require(descriptor >= 0)
+        defer { close(descriptor) }
+        let block = [UInt8](repeating: 1, count: 4_096)
+        while true {
+            let count = unsafe write(descriptor, block, block.count)
+            if count <= 0 { return }
+        }
+    }
+
+    func empty() { _ = unsafe unlink(filler) }
+
+    private static func run(_ words: String...) throws {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = words
+        try process.run()
+        process.waitUntilExit()
+        try #require(process.terminationStatus == 0, "\(words)")
+    }
+}
+
+/// A broker of its own, which is gone when this process is.
+final class Broker {
+    private static let script =
+        URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().path + "/ops/kafka/broker.sh"
+
+    /// Why no broker can be started here; nil when one can.
+    static let obstacle: String? = {
+        let finder = script.replacingOccurrences(of: "broker.sh", with: "find.sh")
+        guard status(of: [finder]) == 0 else { return "no Kafka found; set KAFKA_HOME" }
+        return status(of: ["java", "-version"]) == 0
+            ? nil : "no Java found; Kafka needs 17 or later"
+    }()
+
+    let bootstrap: String
+    private let folder: String
+    private let guardian = Process()
+    private let lifeline = Pipe()
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.path + "/adbrake-" + UUID().uuidString
+        let port = Int.random(in: 20_000..<32_000)
+        bootstrap = "127.0.0.1:\(port)"
+        // Reads until this process is gone, then stops the broker.
+        let life = """
+            trap '' INT TERM HUP
+            "$1" start "$2" --port "$3" && echo up; cat >/dev/null
+            "$1" stop "$2"; rm -rf "$2"
+            """
+        guardian.executableURL = URL(fileURLWithPath: "/bin/sh")
+        guardian.arguments = ["-c", life, "guardian", Self.script, folder, "\(port)"]
+        guardian.standardInput = lifeline
+        let said = Pipe()
+        guardian.standardOutput = said
+        guardian.standardError = FileHandle.nullDevice
+        try guardian.run()
+        let text = Monitor("")
+        let reader = said.fileHandleForReading
+        reader.readabilityHandler = { handle in
+            let bytes = handle.availableData
+            text.withLock { $0 += String(decoding: bytes, as: UTF8.self) }
+        }
+        let isUp = text.wait(milliseconds: Child.patienceMilliseconds) {
+            $0.contains("up\n") ? true : nil
+        }
+        reader.readabilityHandler = nil
+        try #require(isUp == true, "the broker starts")
+    }
+
+    /// `pause`, `resume`, `kill`, `restart`.
+    func tell(_ verb: String) throws {
+        try #require(Self.status(of: [Self.script, verb, folder]) == 0, "the broker shall \(verb)")
+    }
+
+    func close() {
+        try? lifeline.fileHandleForWriting.close()
+        guardian.waitUntilExit()
+    }
+
+    private static func status(of words: [String]) -> Int32 {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = words
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        guard (try? process.run()) != nil else { return -1 }
+        process.waitUntilExit()
+        return process.terminationStatus
+    }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// Leaves a test out where no Kafka can be started.
+    static var needsBroker: Self {
+        .enabled(Broker.obstacle.map { Comment(rawValue: $0) }) { Broker.obstacle == nil }
+    }
+}
