@@ -52,8 +52,8 @@ test: setup ## the tests, with a summary at the end; ARGS go to swift test
 
 lint: ## format and scripts; the repository's own rules are among the tests
 	swift format lint --strict --parallel -r $(wildcard $(SOURCES))
-	@for script in ops/*.sh ops/kafka/*.sh .ci/run; do bash -n "$$script"; done
-	@if command -v shellcheck >/dev/null; then shellcheck ops/*.sh ops/kafka/*.sh .ci/run; fi
+	@for script in ops/*.sh ops/*/*.sh .ci/run; do bash -n "$$script"; done
+	@if command -v shellcheck >/dev/null; then shellcheck ops/*.sh ops/*/*.sh .ci/run; fi
 
 format: ## bring the sources into the format that lint wants
 	swift format -i --parallel -r $(wildcard $(SOURCES))

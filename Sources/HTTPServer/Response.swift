@@ -33,8 +33,8 @@ package struct Response: Sendable {
         Response(status, headers: Headers([("Content-Type", "application/json")]), body: bytes)
     }
 
-    /// `{"error":…,"hint":…}`: what went wrong, and what the caller can do; the reason is a word for
-    /// metrics. Not to be kept: without a word about it, caches may keep 404, 405 and others for as
+    /// `{"error":…,"hint":…}`: what went wrong, and what the caller can do; the reason is a word
+    /// for metrics. Not to be kept: without a word about it, caches may keep 404, 405 and others for as
     /// long as they like.
     package static func error(
         _ status: Int, reason: StaticString? = nil, _ error: String, hint: String

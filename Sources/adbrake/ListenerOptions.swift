@@ -20,11 +20,11 @@ enum ListenerOptions {
         help: "let pages of this site use the API, as https://example.com, or * for all; may be "
             + "given again")
     private static let connections = Option.integer(
-        "connections", in: 1...100_000, default: 4_096, help: "the most open connections beside streams")
+        "connections", in: 1...100_000, default: 4_096,
+        help: "the most open connections beside streams")
     private static let perAddress = Option.integer(
         "connections-per-address", in: 0...100_000, default: 0,
         help: "the most open connections of one address; 0: no limit, as behind a proxy")
-
     private static let requestTime = Option.milliseconds(
         "request-timeout", in: 1_000...300_000, default: 30_000,
         help: "a request that is not complete so long after its first line is cut off")

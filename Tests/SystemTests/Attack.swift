@@ -13,7 +13,7 @@ struct Attack {
     var bytes: [UInt8]
 
     /// All kinds, in order: so that a run has each of them.
-    static let kinds: [(inout SeededRandom) -> Attack] = [
+    static let kinds: [@Sendable (inout SeededRandom) -> Attack] = [
         { _ in Attack(reason: "no_request", bytes: [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]) },
         { _ in
             let flood = (0..<4_000).map { "X-\($0): flood\r\n" }.joined()
@@ -66,7 +66,7 @@ struct Attack {
     ]
 
     /// A good request with some bytes of it changed, doubled or left out.
-    private static func fuzzed(_ random: inout SeededRandom) -> Attack {
+    @Sendable private static func fuzzed(_ random: inout SeededRandom) -> Attack {
         var attack = sized(nil, session)
         for _ in 0...random.next(below: 8) {
             let at = random.next(below: attack.bytes.count)

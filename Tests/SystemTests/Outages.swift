@@ -15,7 +15,7 @@ final class WriteLock {
 
     /// Waits for the lock.
     init(path: String) throws {
-        descriptor = Glibc.open(path + "-shm", O_RDWR | O_CLOEXEC)
+        descriptor = unsafe Glibc.open(path + "-shm", O_RDWR | O_CLOEXEC)
         try #require(descriptor >= 0, "the log is open in another process")
         var lock = flock()
         lock.l_type = Int16(F_WRLCK)
@@ -46,7 +46,7 @@ final class SmallDisk {
 
     /// Takes all the room that is left.
     func fill() throws {
-        let descriptor = Glibc.open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+        let descriptor = unsafe Glibc.open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         try #require(descriptor >= 0)
         defer { close(descriptor) }
         let block = [UInt8](repeating: 1, count: 4_096)

@@ -12,14 +12,16 @@ end
 local function event(app, number)
     local at = 1764500000000 + math.random(0, 60000)
     local common = string.format(
-        '"id":"%s","app":"%s","session":"%s","device":"%s","at":%d,"sent":%d,"build":"1.2.3","os":"iOS 18.1"',
+        '"id":"%s","app":"%s","session":"%s","device":"%s","at":%d,"sent":%d,'
+            .. '"build":"1.2.3","os":"iOS 18.1"',
         id(), app, id(), id(), at, at + 500)
     local kind = number % 20
-    if kind == 0 then return '{"type":"soft_error","severity":"error","domain":"net",' .. common .. '}' end
-    if kind < 4 then return '{"type":"session",' .. common .. '}' end
-    if kind < 7 then return '{"type":"session","phase":"alive",' .. common .. '}' end
-    if kind == 7 and number % 200 == 7 then return '{"type":"crash","kind":"signal",' .. common .. '}' end
-    return '{"type":"ad_event","event":"shown","unit":"home-1","format":"interstitial",' .. common .. '}'
+    local own = '"ad_event","event":"shown","unit":"home-1","format":"interstitial"'
+    if kind == 0 then own = '"soft_error","severity":"error","domain":"net"' end
+    if kind > 0 and kind < 4 then own = '"session"' end
+    if kind > 3 and kind < 7 then own = '"session","phase":"alive"' end
+    if number % 200 == 7 then own = '"crash","kind":"signal"' end
+    return '{"type":' .. own .. ',' .. common .. '}'
 end
 
 function init()
@@ -41,8 +43,8 @@ function done(summary, latency)
     local failed = summary.errors.status + summary.errors.read + summary.errors.write
         + summary.errors.timeout + summary.errors.connect
     io.write(string.format(
-        "%d uploads of %d events in %.1f s, %d failed: %.0f events/s, %.1f MB/s; p50 %.1f ms, p99 %.1f ms\n",
+        "%d uploads of %d events in %.1f s, %d failed: %.0f events/s; "
+            .. "p50 %.1f ms, p99 %.1f ms\n",
         summary.requests, events, seconds, failed, summary.requests * events / seconds,
-        summary.requests * events / seconds * 220 / 1e6,
         latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end

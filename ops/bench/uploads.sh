@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # How many events a second the collector takes in uploads of 500, into SQLite and into Kafka, with
 # wrk and the broker on this machine, and what the processes took of its cores.
-#   Benchmarks/Uploads/measure.sh [SECONDS]      needs wrk; Kafka where one is found
+#   ops/bench/uploads.sh [SECONDS]      needs wrk; Kafka where one is found
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -28,12 +28,12 @@ measure() {
     "$program" collect --listen "127.0.0.1:$port" --log "$log" --log-level warning &
     collector=$!
     until curl -sf "http://127.0.0.1:$port/livez" >/dev/null; do sleep 0.1; done
-    wrk -t1 -c$connections -d3 -s Benchmarks/Uploads/uploads.lua "http://127.0.0.1:$port" >/dev/null
+    wrk -t1 -c$connections -d3 -s ops/bench/uploads.lua "http://127.0.0.1:$port" >/dev/null
     local before broker_before=0
     before=$(cpu "$collector")
     [[ -z $broker_pid ]] || broker_before=$(cpu "$broker_pid")
     echo "$name: $(wrk -t1 -c$connections -d"$seconds" --latency \
-        -s Benchmarks/Uploads/uploads.lua "http://127.0.0.1:$port" | tail -1)"
+        -s ops/bench/uploads.lua "http://127.0.0.1:$port" | tail -1)"
     awk -v a="$before" -v b="$(cpu "$collector")" -v s="$seconds" \
         'BEGIN {printf "  collector %.2f cores", (b - a) / s}'
     [[ -z $broker_pid ]] || awk -v a="$broker_before" -v b="$(cpu "$broker_pid")" -v s="$seconds" \
