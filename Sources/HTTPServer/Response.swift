@@ -34,8 +34,8 @@ package struct Response: Sendable {
     }
 
     /// `{"error":…,"hint":…}`: what went wrong, and what the caller can do; the reason is a word
-    /// for metrics. Not to be kept: without a word about it, caches may keep 404, 405 and others for as
-    /// long as they like.
+    /// for metrics. Not to be kept: without a word about it, caches may keep 404, 405 and others
+    /// for as long as they like.
     package static func error(
         _ status: Int, reason: StaticString? = nil, _ error: String, hint: String
     ) -> Response {
