@@ -44,8 +44,7 @@ final class GroupMember {
                 "enable.auto.commit": "false",
                 "enable.auto.offset.store": "false",
                 "auto.offset.reset": "error",
-                "session.timeout.ms": settings.properties["session.timeout.ms"]
-                    ?? "\(GroupMember.sessionMilliseconds)",
+                "session.timeout.ms": "\(GroupMember.sessionMilliseconds(settings))",
                 "heartbeat.interval.ms": settings.properties["heartbeat.interval.ms"]
                     ?? "\(GroupMember.heartbeatMilliseconds)",
                 "max.poll.interval.ms": settings.properties["max.poll.interval.ms"]
@@ -68,6 +67,11 @@ final class GroupMember {
     }
 
     deinit { close() }
+
+    /// After so long a silence the group gives a member up.
+    static func sessionMilliseconds(_ settings: KafkaSettings) -> Int {
+        settings.properties["session.timeout.ms"].flatMap { Int($0) } ?? sessionMilliseconds
+    }
 
     private var place: String { "\(settings.place) group \(settings.group)" }
 

@@ -2,6 +2,7 @@
 // producer. The group says whose a partition is; the other two obey.
 
 import EventLog
+import Glibc
 
 /// One lane's member of the group of evaluators.
 final class KafkaWorker: LogWorker {
@@ -11,11 +12,16 @@ final class KafkaWorker: LogWorker {
     static let sliceMilliseconds = 50
     /// A few heartbeats.
     static let verdictMilliseconds: Int64 = 3_000
+    /// So many sessions may pass until a member that is none is struck off, rebalances and all.
+    static let phantomSessions = 2
+    /// Between two looks at who is in the group.
+    static let rollCallMilliseconds: UInt32 = 250
 
     private let settings: KafkaSettings
     private let inquiry: ClusterInquiry
     private let interruption: Interruption
     private let partitions: Int
+    private let lane: Int
     private let member: GroupMember
     private let fetcher: PartitionFetcher
     private let producer: TransactionalProducer
@@ -39,6 +45,7 @@ final class KafkaWorker: LogWorker {
         self.inquiry = inquiry
         self.interruption = interruption
         self.partitions = partitions
+        self.lane = lane
         producer = TransactionalProducer(settings, lane: lane)
         try producer.start()
         fetcher = try PartitionFetcher(
@@ -142,7 +149,7 @@ final class KafkaWorker: LogWorker {
                 outputs, positions: fence, generation: generation, member: member)
         } catch {
             guard error.remedy == .fenced else { throw error }
-            throw verdict(error)
+            throw proven(verdict(error))
         }
     }
 
@@ -172,6 +179,26 @@ final class KafkaWorker: LogWorker {
         return fault
     }
 
+    /// Tells whether somebody has our place, or nobody: when the answer to a join is lost with its
+    /// coordinator, the group has us under a name that we never heard, and refuses the one we know
+    /// as if another process had come in our place. That one would stay; a phantom's session ends.
+    private func proven(_ fault: LogFault) -> LogFault {
+        guard fault.remedy == .fenced, !isReplaced else { return fault }
+        let patience = KafkaWorker.phantomSessions * GroupMember.sessionMilliseconds(settings)
+        let deadline = LogClock.steady.now() + Int64(patience)
+        while LogClock.steady.now() < deadline, !interruption.isRaised {
+            let isTaken = GroupDescription.hasMember(
+                named: settings.laneName(lane), of: settings.group, asking: inquiry.client,
+                timeoutMilliseconds: KafkaWorker.questionMilliseconds)
+            if isTaken == false { return lostFault }
+            usleep(KafkaWorker.rollCallMilliseconds * 1_000)
+        }
+        // Whoever stops has no use for the answer.
+        if interruption.isRaised { return lostFault }
+        isReplaced = true
+        return fault
+    }
+
     func close() {
         producer.close()
         fetcher.close()
@@ -191,17 +218,23 @@ final class KafkaWorker: LogWorker {
 
     /// Heard while polling records; thrown by the next `pollAssignment`.
     private var failure: LogFault?
+    /// Another process has our place, and keeps it.
+    private var isReplaced = false
 
     private func nextChange(waitMilliseconds: Int) throws(LogFault) -> GroupMember.Change? {
         if let fault = failure {
             failure = nil
-            throw fault
+            throw proven(fault)
         }
         if let change = waiting {
             waiting = nil
             return change
         }
-        return try member.nextChange(waitMilliseconds: waitMilliseconds)
+        do {
+            return try member.nextChange(waitMilliseconds: waitMilliseconds)
+        } catch {
+            throw proven(error)
+        }
     }
 
     private func giveUp() throws(LogFault) {

@@ -112,7 +112,9 @@ extension KafkaTests {
 
         @Test("is fenced, cleanly, by another one in its lane", .needsKafka)
         func fencedInItsLane() throws {
-            try withKafka { log, _ in
+            try withKafka {
+                $0.properties = ["session.timeout.ms": "2000"]
+            } _: { log, _ in
                 let old = try log.makeWorker(lane: 0)
                 defer { old.close() }
                 _ = try old.nextChange()
@@ -133,6 +135,31 @@ extension KafkaTests {
                 #expect(told.remedy == .fenced)
                 #expect(told.hint?.contains("instance") == true)
                 #expect(try log.readAll(.epoch, 0) == ["1", "2"])
+            }
+        }
+
+        /// As when a coordinator dies before a member hears under which name it has joined: nobody
+        /// has the place that it was put out of, and soon the group knows that, too.
+        @Test("joins again when nobody has taken the place that it lost", .needsKafka)
+        func fencedByPhantom() throws {
+            try withKafka {
+                $0.properties = ["session.timeout.ms": "2000"]
+            } _: { log, _ in
+                let old = try log.makeWorker(lane: 0)
+                defer { old.close() }
+                #expect(try old.nextChange() == .assigned(all))
+                let phantom = try log.makeWorker(lane: 0)
+                #expect(try phantom.nextChange() == .assigned(all))
+                // A static member does not say goodbye.
+                phantom.close()
+                let told = try fault {
+                    for _ in 0..<100 { _ = try old.pollAssignment(waitMilliseconds: 100) }
+                }
+                #expect(told.remedy == .rejoin, "\(told)")
+                old.close()
+                let new = try log.makeWorker(lane: 0)
+                defer { new.close() }
+                #expect(try new.nextChange() == .assigned(all))
             }
         }
 

@@ -122,7 +122,7 @@ enum TopicAdministration {
 
     /// Sends a request and waits for its answer, which the caller frees.
     @unsafe
-    private static func ask(
+    static func ask(
         _ client: RDKafkaClient, _ operation: rd_kafka_admin_op_t, _ timeoutMilliseconds: Int,
         _ send: (_ options: OpaquePointer?, _ queue: OpaquePointer?) -> Void
     ) throws(RDKafkaError) -> OpaquePointer {
