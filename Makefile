@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build run demo kafka test lint format bench clean
+.PHONY: help setup build run demo kafka test chaos lint format bench clean
 
 # More flags for every call of swift, as: make test SWIFT_FLAGS="--scratch-path /fast/disk"
 SWIFT_FLAGS ?=
@@ -49,6 +49,9 @@ kafka: ## a Kafka for development and tests: finds one or fetches one, says wher
 
 test: setup ## the tests, with a summary at the end; ARGS go to swift test
 	@ops/test.sh $(ARGS)
+
+chaos: setup ## faults of every kind on three real Kafka brokers, some ten minutes; ARGS="--seed N"
+	@ops/kafka/chaos.sh $(ARGS)
 
 lint: ## format and scripts; the repository's own rules are among the tests
 	swift format lint --strict --parallel -r $(wildcard $(SOURCES))

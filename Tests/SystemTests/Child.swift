@@ -38,12 +38,22 @@ final class Child: Sendable {
         }
     }
 
-    /// Starts the program. Variables that would reach it from the tests' own environment do not.
-    init(_ arguments: [String]) throws {
+    /// Starts the program. Variables that would reach it from the tests' own environment do not;
+    /// `ADBRAKE_RDKAFKA` gives it another librdkafka than the system's.
+    convenience init(_ arguments: [String]) throws {
         let words =
-            ["prlimit", "--cpu=\(Self.cpuSecondsMax)", "--core=0", "--", try Self.program]
+            ["/usr/bin/prlimit", "--cpu=\(Self.cpuSecondsMax)", "--core=0", "--", try Self.program]
             + arguments
-        let started = try Self.starting.withLock { _ in try Self.start(words) }
+        let library = ProcessInfo.processInfo.environment["ADBRAKE_RDKAFKA"] ?? ""
+        try self.init(
+            command: words, variables: library.isEmpty ? [] : ["LD_PRELOAD=\(library)"])
+    }
+
+    /// Starts any command, by the path of its file.
+    init(command words: [String], variables: [String]) throws {
+        let started = try Self.starting.withLock { _ in
+            try Self.start(words, ["PATH=/usr/bin:/bin"] + variables)
+        }
         (pid, input) = (started.pid, started.input)
         let (state, pid) = (state, pid)
         let (output, complaints) = (started.output, started.complaints)
@@ -123,8 +133,8 @@ final class Child: Sendable {
 
     /// Waits for its end, with all that it has printed.
     @discardableResult
-    func waitForEnd() throws -> Ending {
-        let ending = state.wait(milliseconds: Self.patienceMilliseconds) { state in
+    func waitForEnd(milliseconds: Int = Child.patienceMilliseconds) throws -> Ending {
+        let ending = state.wait(milliseconds: milliseconds) { state in
             state.openStreams == 0 ? state.ending : nil
         }
         return try #require(ending, "the program did not end; it said\n\(complaints)")
@@ -171,7 +181,7 @@ final class Child: Sendable {
 
     /// Starts a process; returns its id and our ends of its streams.
     private static func start(
-        _ arguments: [String]
+        _ arguments: [String], _ environment: [String]
     ) throws -> (pid: pid_t, input: Int32, output: Int32, complaints: Int32) {
         let (input, output, complaints) = (try Pipe(), try Pipe(), try Pipe())
         let ends = [input.reading, output.writing, complaints.writing]
@@ -184,11 +194,11 @@ final class Child: Sendable {
         }
         var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
         unsafe words.append(nil)
-        var variables: [UnsafeMutablePointer<CChar>?] = unsafe [strdup("PATH=/usr/bin:/bin"), nil]
+        var variables: [UnsafeMutablePointer<CChar>?] = unsafe environment.map { unsafe strdup($0) }
+        unsafe variables.append(nil)
         defer { unsafe (words + variables).forEach { unsafe free($0) } }
         var pid: pid_t = 0
-        let status = unsafe posix_spawn(
-            &pid, "/usr/bin/prlimit", &actions, nil, &words, &variables)
+        let status = unsafe posix_spawn(&pid, arguments[0], &actions, nil, &words, &variables)
         for end in ends { Glibc.close(end) }
         try #require(status == 0, "the program can be started: error \(status)")
         return (pid, input.writing, output.reading, complaints.reading)

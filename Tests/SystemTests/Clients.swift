@@ -23,23 +23,23 @@ final class Clients: Sendable {
         var running = 0
     }
 
-    /// Between two uploads of a client: the program is not optimised in tests.
-    private static let pauseMilliseconds = 15
     /// How long a client waits for an answer: longer than the collector waits for the log.
     private static let waitMilliseconds = 20_000
 
     let tally = Monitor(Tally())
     private let stop = StopSignal()
 
-    init(count: Int, seed: UInt64) {
+    /// `first`: the number of the first client, which its tokens begin with.
+    /// `pauseMilliseconds`: between two uploads of a client; the program is not optimised in tests.
+    init(count: Int, seed: UInt64, first: Int = 0, pauseMilliseconds: Int = 15) {
         tally.withLock { $0.running = count }
-        for client in 0..<count {
+        for client in first..<first + count {
             let (tally, stop) = (tally, stop)
             _ = WorkerThread(name: "client \(client)") {
                 var workload = Workload(client: client, seed: seed)
                 let connection = HTTPConnection(
                     limits: HTTPLimits(totalMilliseconds: Self.waitMilliseconds))
-                while !stop.wait(milliseconds: Self.pauseMilliseconds) {
+                while !stop.wait(milliseconds: pauseMilliseconds) {
                     Self.sendNext(&workload, connection, tally)
                 }
                 tally.withLock { $0.running -= 1 }

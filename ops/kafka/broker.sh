@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # One Kafka broker on this machine only, for development and tests.
 #
-#   ops/kafka/broker.sh start DIR [--port P] [--config KEY=VALUE]... [--secure]
+#   ops/kafka/broker.sh start DIR [--port P] [--config KEY=VALUE]... [--secure] [--cluster-id ID]
 #   ops/kafka/broker.sh stop|kill|pause|resume|restart DIR
 #   ops/kafka/broker.sh certificate DIR NAME...
 #
 # Data, log and pid lie in DIR. The broker listens on P (9092), its controller on P+1. With --secure
 # also on P+2, by mutual TLS: a certificate is the identity, User:NAME; what no access list allows
 # is refused there, while P is an administrator's. `certificate` writes DIR/tls/NAME.pem and
-# NAME.key, signed by DIR/tls/ca.pem, and DIR/tls/NAME.conf for --kafka-config.
+# NAME.key, signed by DIR/tls/ca.pem, and DIR/tls/NAME.conf for --kafka-config. Several brokers form
+# a cluster by one --cluster-id and settings of their own, as chaos.sh has them.
 set -euo pipefail
 
 start_seconds=60
@@ -105,13 +106,14 @@ launch() {
 }
 
 start() {
-    local extra=() identity
+    local extra=() identity=
     port=9092 is_secure=no
     while [[ $# -gt 0 ]]; do
         case $1 in
             --port) port=$2 && shift 2 ;;
             --config) extra+=("$2") && shift 2 ;;
             --secure) is_secure=yes && shift ;;
+            --cluster-id) identity=$2 && shift 2 ;;
             *) fail "unknown option $1" ;;
         esac
     done
@@ -124,7 +126,8 @@ start() {
         [[ ${#extra[@]} -eq 0 ]] || printf '%s\n' "${extra[@]}"
     } >"$folder/server.properties"
     if [[ $is_secure == yes ]]; then make_authority; fi
-    identity=$("$home/bin/kafka-storage.sh" random-uuid 2>/dev/null | tail -n 1)
+    [[ -n $identity ]] \
+        || identity=$("$home/bin/kafka-storage.sh" random-uuid 2>/dev/null | tail -n 1)
     "$home/bin/kafka-storage.sh" format -t "$identity" -c "$folder/server.properties" \
         >"$folder/format.log" 2>&1 || { cat "$folder/format.log" >&2 && fail "no storage"; }
     launch

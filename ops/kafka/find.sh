@@ -13,6 +13,7 @@ tools=(
     kafka-console-consumer=org.apache.kafka.tools.consumer.ConsoleConsumer
     kafka-console-producer=org.apache.kafka.tools.ConsoleProducer
     kafka-consumer-groups=org.apache.kafka.tools.consumer.group.ConsumerGroupCommand
+    kafka-delete-records=org.apache.kafka.tools.DeleteRecordsCommand
     kafka-storage=kafka.tools.StorageTool
     kafka-topics=org.apache.kafka.tools.TopicCommand
     kafka-transactions=org.apache.kafka.tools.TransactionsCommand
