@@ -96,11 +96,29 @@ let package = Package(
         .testTarget(name: "RepositoryTests", swiftSettings: strict),
         tests(of: "BrakeModel"),
         tests(of: "BrakeEngine", ["BrakeModel"]),
-        tests(of: "EventLog", ["Runtime", "SQLiteLog", "LogTortureChild"]),
+        .testTarget(
+            name: "EventLogTests",
+            dependencies: [
+                "EventLog", "KafkaLog", "KafkaTestSupport", "LogTortureChild", "Runtime",
+                "SQLiteLog",
+            ],
+            swiftSettings: strict),
         .executableTarget(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],
             path: "Tests/LogTortureChild", swiftSettings: strict),
-        tests(of: "KafkaLog", ["EventLog", "CRdKafka"]),
+        // One broker for all tests of a run, and what they do to it.
+        .target(
+            name: "KafkaTestSupport",
+            dependencies: ["CRdKafka", "EventLog", "KafkaLog", "Runtime"],
+            path: "Tests/KafkaTestSupport", swiftSettings: strict),
+        tests(of: "KafkaLog", ["CRdKafka", "EventLog", "KafkaTestSupport", "Runtime"]),
+        .testTarget(
+            name: "KafkaStageTests",
+            dependencies: [
+                "BrakeEngine", "BrakeModel", "BrakeWire", "CRdKafka", "Evaluate", "EventLog",
+                "KafkaLog", "KafkaTestSupport", "Runtime", "Serve",
+            ],
+            swiftSettings: strict),
         tests(of: "Traffic", ["BrakeModel", "BrakeWire", "Evaluate", "HTTPServer", "Runtime"]),
         tests(of: "Watch", ["BrakeModel", "BrakeWire"]),
         tests(of: "HTTPClient", ["Runtime"]),
@@ -121,7 +139,7 @@ let package = Package(
             name: "SystemTests",
             dependencies: [
                 "adbrake", "BrakeModel", "BrakeWire", "EventLog", "HTTPClient", "HTTPServer",
-                "KafkaLog", "Runtime", "SQLiteLog",
+                "KafkaLog", "KafkaTestSupport", "Runtime", "SQLiteLog",
             ],
             swiftSettings: strict),
     ],

@@ -34,18 +34,20 @@ final class FetchSession {
         self.settings = settings
         self.wakeUp = wakeUp
         client = try RDKafkaClient(
-            .consumer, FetchSession.properties(partitionCount), settings: settings)
+            .consumer, FetchSession.properties(partitionCount, settings), settings: settings)
     }
 
     deinit { close() }
 
-    private static func properties(_ partitionCount: Int) -> [String: String] {
+    private static func properties(
+        _ partitionCount: Int, _ settings: KafkaSettings
+    ) -> [String: String] {
         let share = max(1, partitionCount)
         var properties = [
             "isolation.level": "read_committed",
             "enable.partition.eof": "true",
             "auto.offset.reset": "error",
-            "check.crcs": "true",
+            "check.crcs": "\(settings.checksRecords)",
             "fetch.wait.max.ms": "50",
             "fetch.min.bytes": "1",
             "fetch.message.max.bytes": "131072",

@@ -24,6 +24,8 @@ package struct KafkaSettings: Sendable {
     package var appendTimeoutMilliseconds = 10_000
     /// How long a partition may stand still while records wait before it is fetched anew.
     package var stallTimeoutMilliseconds = 15_000
+    /// Off for mock brokers alone, whose transaction markers carry no checksum.
+    package var checksRecords = true
     /// Where the client's log goes; nothing of it holds a secret.
     package var log: @Sendable (KafkaLogLine) -> Void = { _ in }
 

@@ -2,6 +2,7 @@
 import CRdKafka
 import EventLog
 import Foundation
+import KafkaTestSupport
 import Synchronization
 import Testing
 
@@ -259,13 +260,14 @@ extension KafkaTests {
 
         @Test("leaves lanes without partitions alone")
         func moreLanesThanPartitions() throws {
-            let cluster = try MockCluster(partitions: 2)
+            let cluster = try MockCluster(partitions: 4)
             let log = try cluster.open()
             defer { log.close() }
-            let workers = try (0..<5).map { try log.makeWorker(lane: $0) }
+            try log.append((0..<4).map { .init(.session, $0, "\($0)") })
+            let workers = try (0..<8).map { try log.makeWorker(lane: $0) }
             defer { for worker in workers { worker.close() } }
             var owned = Array(repeating: [Int](), count: workers.count)
-            _ = try eventually("two owners") { () -> Bool? in
+            _ = try eventually("four owners") { () -> Bool? in
                 for (index, worker) in workers.enumerated() {
                     switch try worker.pollAssignment(waitMilliseconds: 20) {
                     case .assigned(let partitions): owned[index] = partitions
@@ -273,11 +275,21 @@ extension KafkaTests {
                     case nil: break
                     }
                 }
-                return owned.filter { !$0.isEmpty }.count == 2 ? true : nil
+                return owned.filter { !$0.isEmpty }.count == 4 ? true : nil
             }
-            #expect(owned.flatMap { $0 }.sorted() == [0, 1])
-            for (index, worker) in workers.enumerated() where owned[index].isEmpty {
-                #expect(try worker.poll(into: LogBatch(), waitMilliseconds: 0).ended == [])
+            #expect(owned.flatMap { $0 }.sorted() == [0, 1, 2, 3])
+            for (index, worker) in workers.enumerated() {
+                guard let partition = owned[index].first else {
+                    #expect(try worker.poll(into: LogBatch(), waitMilliseconds: 0).ended == [])
+                    continue
+                }
+                // The idle ones hold nobody back: reading and committing goes on beside them.
+                try worker.start(partition: partition, at: [:])
+                #expect(try worker.read(1) == ["\(partition)"])
+                _ = try worker.commit(
+                    [.init(.epoch, partition, "1")],
+                    positions: [TopicPartition(.session, partition): 1])
+                #expect(try log.readAll(.epoch, partition) == ["1"])
             }
         }
     }

@@ -1,6 +1,7 @@
 // The log on a real broker: what readers, writers and workers may rely on.
 import EventLog
 import Foundation
+import KafkaTestSupport
 import Testing
 
 @testable import KafkaLog
@@ -8,86 +9,48 @@ import Testing
 extension KafkaTests {
     @Suite("A log on Kafka")
     struct LogTests {
-        @Test("gives back what was appended, in order, and tells empty from absent", .needsKafka)
-        func order() throws {
-            try withKafka { log, _ in
-                try log.append([
-                    .init(.session, 1, "a"), .init(.session, 1, "b"), .init(.crash, 1, "x"),
-                ])
-                try log.append([.init(.session, 1, key: nil, ""), .init(.session, 1, nil)])
-                #expect(try log.readAll(.session, 1) == ["a", "b", "", nil])
-                #expect(try log.readAll(.crash, 1) == ["x"])
-                #expect(try log.readAll(.session, 0) == [])
-            }
-        }
-
-        @Test("shows an epoch only once it is committed, with its ends", .needsKafka)
-        func commits() throws {
-            try withKafka { log, _ in
-                try log.append([.init(.session, 2, "in")])
-                let worker = try log.makeWorker(lane: 0)
-                defer { worker.close() }
-                #expect(try worker.nextChange() == .assigned([0, 1, 2, 3]))
-                #expect(try worker.committedPositions(partition: 2) == [:])
-                try worker.start(partition: 2, at: [:])
-                #expect(try worker.read(1) == ["in"])
-                let positions = [
-                    TopicPartition(.session, 2): Int64(1), TopicPartition(.crash, 2): 0,
-                ]
-                let ends = try worker.commit(
-                    [.init(.throttle, 2, "halt"), .init(.epoch, 2, "1")], positions: positions)
-                #expect(
-                    ends == [TopicPartition(.throttle, 2): 1, TopicPartition(.epoch, 2): 1])
-                #expect(try log.readAll(.throttle, 2) == ["halt"])
-                #expect(try worker.committedPositions(partition: 2) == positions)
-                _ = try worker.commit([.init(.epoch, 2, "2")], positions: positions)
-                #expect(try log.readAll(.epoch, 2) == ["1", "2"])
-            }
-        }
-
         @Test("checks its topics and names what differs, with both values", .needsKafka)
-        func topics() throws {
-            let kafka = try KafkaFixture.shared.get()
-            var settings = KafkaSettings(bootstrap: kafka.bootstrap)
-            settings.prefix = freshPrefix()
-            let topics = KafkaTopics(settings, partitions: 4, replicas: 1)
-            let missing = try fault { try topics.check() }
-            #expect(missing.remedy == .stop)
-            #expect(missing.reason.contains("\(settings.prefix)session: the topic is missing"))
-            try topics.create()
-            try topics.create()
-            try topics.check()
-            #expect(try topics.describe().count == Topic.all.count)
-            #expect(try topics.describe()[.throttle]?.settings["cleanup.policy"] == "compact")
-            let changes = [
-                ("session", "message.timestamp.type", "CreateTime", "LogAppendTime"),
-                ("throttle", "cleanup.policy", "delete", "compact"),
-                ("crash", "retention.ms", "3600000", "at least 86400000"),
-            ]
-            for (topic, name, value, _) in changes {
-                try kafka.tool(
-                    "kafka-configs.sh",
-                    [
-                        "--alter", "--entity-type", "topics", "--entity-name",
-                        settings.prefix + topic, "--add-config", "\(name)=\(value)",
-                    ])
+        func topics() async throws {
+            try await withBroker {
+                let settings = try KafkaSettings.fresh()
+                let topics = KafkaTopics(settings, partitions: 4, replicas: 1)
+                let missing = try fault { try topics.check() }
+                #expect(missing.remedy == .stop)
+                #expect(missing.reason.contains("\(settings.prefix)session: the topic is missing"))
+                try topics.create()
+                try topics.create()
+                try topics.check()
+                #expect(try topics.describe().count == Topic.all.count)
+                #expect(try topics.describe()[.throttle]?.settings["cleanup.policy"] == "compact")
+                let changes: [(Topic, String, String, String)] = [
+                    (.session, "message.timestamp.type", "CreateTime", "LogAppendTime"),
+                    (.throttle, "cleanup.policy", "delete", "compact"),
+                    (.crash, "retention.ms", "3600000", "at least 86400000"),
+                ]
+                let administrator = KafkaAdministrator(settings)
+                for (topic, name, value, _) in changes {
+                    try administrator.alter(topic, partitions: 4, [name: value])
+                }
+                let wrong = try fault { try topics.check() }
+                #expect(wrong.remedy == .stop)
+                for (topic, name, value, wanted) in changes {
+                    #expect(
+                        wrong.reason.contains(
+                            "\(settings.prefix)\(topic.name): \(name) is \(value), "
+                                + "must be \(wanted)"))
+                }
+                let other = try fault {
+                    try KafkaTopics(settings, partitions: 5, replicas: 1).check()
+                }
+                #expect(
+                    other.reason.contains(
+                        "\(settings.prefix)session: the number of partitions is 4, must be 5"))
             }
-            let wrong = try fault { try topics.check() }
-            #expect(wrong.remedy == .stop)
-            for (topic, name, value, wanted) in changes {
-                let expected = "\(settings.prefix)\(topic): \(name) is \(value), must be \(wanted)"
-                #expect(wrong.reason.contains(expected))
-            }
-            let other = try fault {
-                try KafkaTopics(settings, partitions: 5, replicas: 1).check()
-            }
-            #expect(
-                other.reason.contains(
-                    "\(settings.prefix)session: the number of partitions is 4, must be 5"))
         }
 
         @Test("keeps the room it takes for what waits within its budget", .needsKafka)
         func memory() async throws {
+            await KafkaFixture.access.enter(.beside)
             let bootstrap = try KafkaFixture.shared.get().bootstrap
             let prefix = freshPrefix()
             // In a process of its own, where nobody else takes memory.
@@ -120,6 +83,7 @@ extension KafkaTests {
                 print("\(most - before) kB for what waits")
                 exit(most - before < 192 << 10 ? EXIT_SUCCESS : EXIT_FAILURE)
             }
+            await KafkaFixture.access.leave()
         }
     }
 }

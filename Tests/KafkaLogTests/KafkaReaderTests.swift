@@ -1,6 +1,7 @@
 // What readers see of transactions, deletions and ends on a real broker.
 import EventLog
 import Foundation
+import KafkaTestSupport
 import Testing
 
 @testable import KafkaLog
@@ -9,8 +10,8 @@ extension KafkaTests {
     @Suite("A reader on Kafka")
     struct ReaderTests {
         @Test("comes to its end although the last offsets are markers", .needsKafka)
-        func markersAtTheEnd() throws {
-            try withKafka { log, settings in
+        func markersAtTheEnd() async throws {
+            try await withKafka { log, settings in
                 let (committed, aborted) = (TopicPartition(.epoch, 0), TopicPartition(.epoch, 1))
                 try ForeignTransaction(settings, writing: [.init(.epoch, 0, "yes")]).commit()
                 try ForeignTransaction(settings, writing: [.init(.epoch, 1, "no")]).abort()
@@ -27,8 +28,8 @@ extension KafkaTests {
         }
 
         @Test("waits for what an open transaction holds back, and then has it", .needsKafka)
-        func openTransaction() throws {
-            try withKafka { log, settings in
+        func openTransaction() async throws {
+            try await withKafka { log, settings in
                 let place = TopicPartition(.epoch, 0)
                 let foreign = try ForeignTransaction(settings, writing: [.init(.epoch, 0, "open")])
                 let worker = try log.makeWorker(lane: 0)
@@ -48,10 +49,11 @@ extension KafkaTests {
         }
 
         @Test("starts at the end of a log that was emptied", .needsKafka)
-        func emptied() throws {
-            try withKafka { log, settings in
+        func emptied() async throws {
+            try await withKafka { log, settings in
                 try log.append([.init(.throttle, 0, "a"), .init(.session, 0, "b")])
-                try deleteRecords(settings, TopicPartition(.session, 0), before: -1)
+                try KafkaAdministrator(settings).deleteRecords(
+                    TopicPartition(.session, 0), before: nil)
                 #expect(try log.bounds(of: TopicPartition(.session, 0)) == 1..<1)
                 #expect(try log.readAll(.session, 0) == [])
                 try log.append([.init(.session, 0, "c")])
@@ -60,15 +62,13 @@ extension KafkaTests {
         }
 
         @Test("reads a compacted table through its gaps, to a tombstone at the end", .needsKafka)
-        func compacted() throws {
-            try withKafka { log, settings in
-                let kafka = try KafkaFixture.shared.get()
-                try kafka.tool(
-                    "kafka-configs.sh",
+        func compacted() async throws {
+            try await withKafka { log, settings in
+                try KafkaAdministrator(settings).alter(
+                    .throttle, partitions: 4,
                     [
-                        "--alter", "--entity-type", "topics", "--entity-name",
-                        settings.prefix + "throttle", "--add-config",
-                        "segment.ms=100,min.cleanable.dirty.ratio=0.001,max.compaction.lag.ms=100",
+                        "segment.ms": "100", "min.cleanable.dirty.ratio": "0.001",
+                        "max.compaction.lag.ms": "100",
                     ])
                 try log.append((0..<50).map { .init(.throttle, 0, key: "a", "\($0)") })
                 let place = TopicPartition(.throttle, 0)
@@ -86,11 +86,11 @@ extension KafkaTests {
         }
 
         @Test("stops at an offset that is gone, and never skips", .needsKafka)
-        func deletedAhead() throws {
-            try withKafka { log, settings in
+        func deletedAhead() async throws {
+            try await withKafka { log, settings in
                 let place = TopicPartition(.crash, 3)
                 try log.append((0..<10).map { .init(.crash, 3, "\($0)") })
-                try deleteRecords(settings, place, before: 4)
+                try KafkaAdministrator(settings).deleteRecords(place, before: 4)
                 let reader = try log.makeReader(from: [place: 2])
                 defer { reader.close() }
                 let batch = LogBatch()
@@ -105,29 +105,9 @@ extension KafkaTests {
             }
         }
 
-        @Test("refuses an offset beyond the end", .needsKafka)
-        func beyondEnd() throws {
-            try withKafka { log, _ in
-                let reader = try log.makeReader(from: [TopicPartition(.epoch, 0): 7])
-                defer { reader.close() }
-                let beyond = try fault {
-                    for _ in 0..<200 {
-                        _ = try reader.poll(into: LogBatch(), waitMilliseconds: 50)
-                    }
-                }
-                #expect(beyond.remedy == .stop)
-                #expect(beyond.reason == "offset 7 is beyond the end, 0")
-            }
-        }
-
-        @Test("keeps every byte of large values and fills no batch beyond its limit", .needsKafka)
-        func limits() throws {
-            try withKafka { log, _ in
-                let texts = [1, 4_000, 70_000, 999_000].map { count in
-                    String((0..<count).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
-                }
-                try log.append(texts.map { .init(.snapshot, 3, $0) })
-                #expect(try log.readAll(.snapshot, 3) == texts)
+        @Test("fills no batch beyond its limit", .needsKafka)
+        func limits() async throws {
+            try await withKafka { log, _ in
                 let value = String(repeating: "v", count: 900)
                 for partition in 0..<4 {
                     try log.append((0..<100).map { _ in .init(.session, partition, value) })
@@ -148,8 +128,8 @@ extension KafkaTests {
         }
 
         @Test("gives padding that can be read behind each value", .needsKafka)
-        func padding() throws {
-            try withKafka { log, _ in
+        func padding() async throws {
+            try await withKafka { log, _ in
                 try log.append(
                     (0..<5_000).map { .init(.adEvent, 0, String(repeating: "v", count: $0 % 700)) })
                 let reader = try log.makeReader(from: [TopicPartition(.adEvent, 0): 0])
@@ -176,8 +156,8 @@ extension KafkaTests {
         }
 
         @Test("proves that nothing waits, again and again, while nothing comes", .needsKafka)
-        func freshProofs() throws {
-            try withKafka { log, _ in
+        func freshProofs() async throws {
+            try await withKafka { log, _ in
                 try log.append([.init(.session, 0, "a")])
                 let places = [TopicPartition(.session, 0), TopicPartition(.crash, 0)]
                 let reader = try log.makeReader(from: [places[0]: 0, places[1]: 0])
@@ -196,8 +176,8 @@ extension KafkaTests {
         }
 
         @Test("gives no proof while the log is out of reach, and goes on after it", .needsKafka)
-        func noProofWithoutBroker() throws {
-            try withKafka { log, _ in
+        func noProofWithoutBroker() async throws {
+            try await withKafka(.alone) { log, _ in
                 let kafka = try KafkaFixture.shared.get()
                 try log.append([.init(.session, 0, "a")])
                 let reader = try log.makeReader(from: [TopicPartition(.session, 0): 0])
@@ -214,37 +194,5 @@ extension KafkaTests {
                 #expect(try reader.readToEnd() == ["b"])
             }
         }
-
-        @Test("ends waits when it is interrupted, and goes on working", .needsKafka)
-        func interrupts() throws {
-            try withKafka { log, _ in
-                let reader = try log.makeReader(from: [TopicPartition(.control, 0): 0])
-                defer { reader.close() }
-                let worker = try log.makeWorker(lane: 0)
-                defer { worker.close() }
-                Thread { log.interrupt() }.start()
-                _ = try reader.poll(into: LogBatch(), waitMilliseconds: 60_000)
-                _ = try worker.poll(into: LogBatch(), waitMilliseconds: 60_000)
-                _ = try worker.pollAssignment(waitMilliseconds: 60_000)
-                try log.append([.init(.control, 0, "after")])
-                #expect(try reader.readToEnd() == ["after"])
-            }
-        }
     }
-}
-
-/// Deletes what lies before an offset; -1 is the end.
-func deleteRecords(
-    _ settings: KafkaSettings, _ place: TopicPartition, before offset: Int64
-) throws {
-    let file = FileManager.default.temporaryDirectory
-        .appendingPathComponent("adbrake-\(UUID().uuidString).json")
-    defer { try? FileManager.default.removeItem(at: file) }
-    let request = """
-        {"version": 1, "partitions": [{"topic": "\(settings.prefix)\(place.topic.name)",
-        "partition": \(place.partition), "offset": \(offset)}]}
-        """
-    try request.write(to: file, atomically: true, encoding: .utf8)
-    let kafka = try KafkaFixture.shared.get()
-    try kafka.tool("kafka-delete-records.sh", ["--offset-json-file", file.path])
 }

@@ -1,6 +1,7 @@
 // What workers do in groups and with transactions on a real broker.
 import EventLog
 import Foundation
+import KafkaTestSupport
 import Synchronization
 import Testing
 
@@ -11,48 +12,9 @@ extension KafkaTests {
     struct WorkerTests {
         let all = [0, 1, 2, 3]
 
-        @Test("goes on from where the last one committed, with a higher generation", .needsKafka)
-        func goesOn() throws {
-            try withKafka { log, _ in
-                try log.append((0..<5).map { .init(.adEvent, 0, "\($0)") })
-                let first = try log.makeWorker(lane: 0)
-                #expect(try first.nextChange() == .assigned(all))
-                let before = first.generation
-                _ = try first.commit([], positions: [TopicPartition(.adEvent, 0): 3])
-                first.close()
-                let second = try log.makeWorker(lane: 0)
-                defer { second.close() }
-                #expect(try second.nextChange() == .assigned(all))
-                #expect(second.generation > before)
-                try second.start(partition: 0, at: second.committedPositions(partition: 0))
-                #expect(try second.read(2) == ["3", "4"])
-            }
-        }
-
-        @Test("leaves out inputs that are held, and has them afterwards", .needsKafka)
-        func held() throws {
-            try withKafka { log, _ in
-                let worker = try log.makeWorker(lane: 0)
-                defer { worker.close() }
-                _ = try worker.nextChange()
-                try worker.start(partition: 1, at: [:])
-                worker.held = [TopicPartition(.session, 1)]
-                try log.append([.init(.session, 1, "held"), .init(.crash, 1, "free")])
-                #expect(try worker.read(1) == ["free"])
-                for _ in 0..<5 {
-                    let batch = LogBatch()
-                    let outcome = try worker.poll(into: batch, waitMilliseconds: 50)
-                    #expect(batch.isEmpty)
-                    #expect(!outcome.ended.contains(TopicPartition(.session, 1)))
-                }
-                worker.held = []
-                #expect(try worker.read(1) == ["held"])
-            }
-        }
-
         @Test("shares partitions, which change hands with nothing lost or doubled", .needsKafka)
-        func shares() throws {
-            try withKafka { log, _ in
+        func shares() async throws {
+            try await withKafka { log, _ in
                 let first = try log.makeWorker(lane: 0)
                 defer { first.close() }
                 #expect(try first.nextChange() == .assigned(all))
@@ -95,8 +57,8 @@ extension KafkaTests {
         }
 
         @Test("leaves although it has not answered a revocation", .needsKafka)
-        func leavesUnanswered() throws {
-            try withKafka { log, _ in
+        func leavesUnanswered() async throws {
+            try await withKafka { log, _ in
                 let first = try log.makeWorker(lane: 0)
                 _ = try first.nextChange()
                 let second = try log.makeWorker(lane: 1)
@@ -111,8 +73,8 @@ extension KafkaTests {
         }
 
         @Test("is fenced, cleanly, by another one in its lane", .needsKafka)
-        func fencedInItsLane() throws {
-            try withKafka {
+        func fencedInItsLane() async throws {
+            try await withKafka {
                 $0.properties = ["session.timeout.ms": "2000"]
             } _: { log, _ in
                 let old = try log.makeWorker(lane: 0)
@@ -141,8 +103,8 @@ extension KafkaTests {
         /// As when a coordinator dies before a member hears under which name it has joined: nobody
         /// has the place that it was put out of, and soon the group knows that, too.
         @Test("joins again when nobody has taken the place that it lost", .needsKafka)
-        func fencedByPhantom() throws {
-            try withKafka {
+        func fencedByPhantom() async throws {
+            try await withKafka {
                 $0.properties = ["session.timeout.ms": "2000"]
             } _: { log, _ in
                 let old = try log.makeWorker(lane: 0)
@@ -164,8 +126,8 @@ extension KafkaTests {
         }
 
         @Test("that the group has forgotten commits nothing, and comes back", .needsKafka)
-        func forgotten() throws {
-            try withKafka { settings in
+        func forgotten() async throws {
+            try await withKafka { settings in
                 settings.properties = [
                     "session.timeout.ms": "3000", "max.poll.interval.ms": "3000",
                     "transaction.timeout.ms": "3000",
@@ -202,8 +164,8 @@ extension KafkaTests {
         }
 
         @Test("frees what a killed one left open, as soon as it starts", .needsKafka)
-        func leftOpen() throws {
-            try withKafka { log, settings in
+        func leftOpen() async throws {
+            try await withKafka { log, settings in
                 let name = String(settings.laneName(0).dropFirst(settings.prefix.count))
                 do {
                     _ = try ForeignTransaction(
@@ -221,8 +183,8 @@ extension KafkaTests {
         }
 
         @Test("refuses a transaction time-out above the brokers', with both values", .needsKafka)
-        func timeoutTooLong() throws {
-            try withKafka { settings in
+        func timeoutTooLong() async throws {
+            try await withKafka { settings in
                 settings.properties["transaction.timeout.ms"] = "1000000"
             } _: { log, _ in
                 let refused = try fault { _ = try log.makeWorker(lane: 0) }
@@ -233,30 +195,41 @@ extension KafkaTests {
         }
 
         @Test("refuses partitions that no longer go together", .needsKafka)
-        func splitPartitions() throws {
-            try withKafka { log, settings in
-                let kafka = try KafkaFixture.shared.get()
-                try kafka.tool(
-                    "kafka-topics.sh",
-                    ["--alter", "--topic", settings.prefix + "crash", "--partitions", "5"])
+        func splitPartitions() async throws {
+            try await withKafka { log, settings in
+                try KafkaAdministrator(settings).grow(.crash, to: 5)
+                // A process that starts now refuses, as soon as the brokers tell of it.
+                let open = try eventually("a refusal") {
+                    do throws(LogFault) {
+                        try KafkaLog(settings).close()
+                        return nil as LogFault?
+                    } catch {
+                        return error
+                    }
+                }
+                #expect(open.remedy == .stop)
+                #expect(open.place.hasSuffix("crash"))
+                #expect(open.reason.contains("5") && open.reason.contains("4"))
+                // And so does one that has been there before.
                 let worker = try log.makeWorker(lane: 0)
                 defer { worker.close() }
                 let refused = try fault { _ = try worker.nextChange() }
                 #expect(refused.remedy == .stop)
                 #expect(refused.place.hasSuffix("crash"))
-                // And a process that starts now refuses, too.
-                let open = try fault { _ = try KafkaLog(settings) }
-                #expect(open.remedy == .stop)
-                #expect(open.place.hasSuffix("crash"))
-                #expect(open.reason.contains("5") && open.reason.contains("4"))
             }
         }
 
         @Test(
             "commits each epoch once, through freezes and kills of the broker", .needsKafka,
             arguments: [Disturbance.freeze(1_500), .freeze(13_000), .kill])
-        func eachOnce(disturbance: Disturbance) throws {
-            try withKafka { log, _ in
+        func eachOnce(disturbance: Disturbance) async throws {
+            try await withKafka(.alone) {
+                // Kafka 4.4, back after more than an open transaction's time, ends it without a
+                // marker in the group's offsets, which stay pending for ever.
+                if case .kill = disturbance {
+                    $0.properties["transaction.timeout.ms"] = "60000"
+                }
+            } _: { log, _ in
                 var worker = try log.makeWorker(lane: 0)
                 defer { worker.close() }
                 _ = try worker.nextChange()
@@ -295,8 +268,9 @@ extension KafkaTests {
                 }
                 print("\(disturbance): \(count) epochs, \(retries) retries, \(rejoins) rejoins")
                 let expected = (0..<count).map { "\($0)" }
-                #expect(try log.readAll(.epoch, 0) == expected)
-                #expect(try log.readAll(.throttle, 0) == expected)
+                let (epochs, states) = (try log.readAll(.epoch, 0), try log.readAll(.throttle, 0))
+                #expect(epochs == expected)
+                #expect(states == expected)
                 #expect(
                     try worker.committedPositions(partition: 0) == [place: Int64(count - 1)])
             }

@@ -30,7 +30,8 @@ enum ImportRules {
 
     /// The only importers of a C library.
     static let contacts: [String: Set<String>] = [
-        "CSimdJSON": ["BrakeWire"], "CSQLite": ["SQLiteLog"], "CRdKafka": ["KafkaLog"],
+        "CSimdJSON": ["BrakeWire"], "CSQLite": ["SQLiteLog"],
+        "CRdKafka": ["KafkaLog", "KafkaStageTests", "KafkaTestSupport"],
         "CMicroHTTPD": ["HTTPServer"], "CZlib": ["HTTPServer"], "CCurl": ["HTTPClient"],
     ]
 

@@ -1,0 +1,155 @@
+// One real broker for the whole run of the tests, when a Kafka is found; the tests that need it are
+// left out and counted otherwise.
+import Foundation
+
+/// The broker of this run. It is stopped by its own verb as soon as this process ends, however.
+///
+/// It has two doors: the one that `bootstrap` names, and one that it advertises at a port where
+/// nobody listens unless a test does: whoever comes by there comes through that test's hands.
+package final class KafkaFixture: Sendable {
+    private static let scripts = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+        .appendingPathComponent("ops/kafka").standardized.path
+    private static let script = scripts + "/broker.sh"
+
+    /// Why no broker can be started here; nil when one can.
+    package static let obstacle: String? = {
+        do {
+            try run(scripts + "/find.sh", [])
+        } catch {
+            return "no Kafka found; set KAFKA_HOME"
+        }
+        let folders = ProcessInfo.processInfo.environment["PATH"] ?? ""
+        let hasJava = folders.split(separator: ":").contains {
+            FileManager.default.isExecutableFile(atPath: $0 + "/java")
+        }
+        return hasJava ? nil : "no Java found; Kafka needs 17 or later"
+    }()
+
+    package static let shared = Result { try KafkaFixture() }
+
+    /// Who may use the broker: most tests beside others, those that disturb it alone.
+    package static let access = BrokerAccess()
+
+    package let bootstrap: String
+    package let directory: String
+    /// Where the broker's other door is, and the port at which it says that this is.
+    package let doorPort: Int
+    package let advertisedPort: Int
+    /// Its other end is the guardian's input: it closes when this process ends.
+    private let lifeline: Int32
+
+    private init() throws {
+        directory =
+            FileManager.default.temporaryDirectory
+            .appendingPathComponent("adbrake-kafka-\(UUID().uuidString)").path
+        // Reads until this process is gone, then stops the broker; started first, so that no
+        // broker is ever without it.
+        var ends: [Int32] = [-1, -1]
+        guard unsafe pipe(&ends) == 0 else { throw Failed(command: "pipe", output: "") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        let cleaning = """
+            trap '' INT TERM HUP; cat >/dev/null
+            [ ! -e "$2/pid" ] || "$1" stop "$2" >/dev/null 2>&1; rm -rf "$2"
+            """
+        _ = try KafkaFixture.spawn(
+            "/bin/sh", ["-c", cleaning, "guardian", KafkaFixture.script, directory],
+            input: ends[0], output: "/dev/null")
+        close(ends[0])
+        lifeline = ends[1]
+        let port = try KafkaFixture.freePorts(4)
+        bootstrap = "127.0.0.1:\(port)"
+        (doorPort, advertisedPort) = (port + 2, port + 3)
+        let doors = "PLAINTEXT://127.0.0.1:\(port)"
+        let settings = [
+            "listeners=\(doors),CONTROLLER://127.0.0.1:\(port + 1),DOOR://127.0.0.1:\(doorPort)",
+            "advertised.listeners=\(doors),DOOR://127.0.0.1:\(advertisedPort)",
+            "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,"
+                + "DOOR:PLAINTEXT",
+            "inter.broker.listener.name=PLAINTEXT",
+            "group.min.session.timeout.ms=1000",
+            "transaction.abort.timed.out.transaction.cleanup.interval.ms=1000",
+            "log.cleaner.backoff.ms=200",
+        ]
+        try KafkaFixture.run(
+            KafkaFixture.script,
+            ["start", directory, "--port", "\(port)"] + settings.flatMap { ["--config", $0] })
+    }
+
+    /// Freezes or thaws the broker, kills or restarts it; only in a test that has it alone.
+    package func broker(_ verb: String) throws {
+        try KafkaFixture.run(KafkaFixture.script, [verb, directory])
+    }
+
+    /// Runs a command to its end and returns what it printed. Not by `Process`, whose wait would
+    /// last as long as the broker that the command leaves behind.
+    @discardableResult
+    private static func run(_ path: String, _ arguments: [String]) throws -> String {
+        let log = FileManager.default.temporaryDirectory
+            .appendingPathComponent("adbrake-\(UUID().uuidString).log").path
+        defer { unsafe unlink(log) }
+        let child = try spawn(path, arguments, input: nil, output: log)
+        var status: Int32 = 0
+        while unsafe waitpid(child, &status, 0) < 0 && errno == EINTR {}
+        let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+        guard status == 0 else { throw Failed(command: path, output: text) }
+        return text
+    }
+
+    private static func spawn(
+        _ path: String, _ arguments: [String], input: Int32?, output: String
+    ) throws -> pid_t {
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        if let input {
+            unsafe posix_spawn_file_actions_adddup2(&actions, input, 0)
+        } else {
+            unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
+        unsafe posix_spawn_file_actions_addopen(
+            &actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        unsafe posix_spawn_file_actions_adddup2(&actions, 1, 2)
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        // A group of its own: what interrupts the tests shall not kill who cleans up after them.
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
+        let words = unsafe ([path] + arguments).map { unsafe strdup($0) }
+        defer { unsafe words.forEach { unsafe free($0) } }
+        var child: pid_t = 0
+        let result = unsafe posix_spawn(
+            &child, path, &actions, &attributes, words + [nil], environ)
+        guard result == 0 else { throw Failed(command: path, output: "error \(result)") }
+        return child
+    }
+
+    /// The first of some neighbouring ports below those that the system gives out by itself, so
+    /// that nobody gets them in between.
+    private static func freePorts(_ count: Int) throws -> Int {
+        for _ in 0..<200 {
+            let port = Int.random(in: 20_000..<32_000)
+            if (port..<port + count).allSatisfy(isFree) { return port }
+        }
+        throw Failed(command: "find free ports", output: "")
+    }
+
+    private static func isFree(_ port: Int) -> Bool {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = in_port_t(port).bigEndian
+        address.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+            }
+        }
+    }
+
+    package struct Failed: Error {
+        package let command: String
+        package let output: String
+    }
+}
