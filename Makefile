@@ -49,6 +49,9 @@ kafka: ## a Kafka for development and tests: finds one or fetches one, says wher
 
 test: setup ## the tests, with a summary at the end; ARGS go to swift test
 	@ops/test.sh $(ARGS)
+ifeq ($(strip $(ARGS)),)
+	@ops/kafka/test-newest.sh
+endif
 
 chaos: setup ## faults of every kind on three real Kafka brokers, some ten minutes; ARGS="--seed N"
 	@ops/kafka/chaos.sh $(ARGS)

@@ -40,7 +40,12 @@ final class RDKafkaContext: Sendable {
     /// The last trouble of a connection, with the broker's name.
     var lastTrouble: String? { trouble.withLock { $0 } }
 
-    func note(trouble text: String) { trouble.withLock { $0 = text } }
+    /// That all brokers are down says less than what one of them has met before.
+    func note(trouble text: String, code: rd_kafka_resp_err_t? = nil) {
+        trouble.withLock { trouble in
+            if code != RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN || trouble == nil { trouble = text }
+        }
+    }
 
     @unsafe
     static func of(_ client: OpaquePointer?) -> RDKafkaContext? {
@@ -184,13 +189,16 @@ final class RDKafkaClient: @unchecked Sendable {
                 if unsafe rd_kafka_event_type(event) == RD_KAFKA_EVENT_DR {
                     unsafe context.deliveries.take(event)
                 } else if let text = unsafe rd_kafka_event_error_string(event) {
-                    context.note(trouble: unsafe String(cString: text))
+                    context.note(
+                        trouble: unsafe String(cString: text),
+                        code: unsafe rd_kafka_event_error(event))
                 }
             }
         case .consumer:
-            unsafe rd_kafka_conf_set_error_cb(configuration) { client, _, reason, _ in
+            unsafe rd_kafka_conf_set_error_cb(configuration) { client, code, reason, _ in
                 guard let reason = unsafe reason else { return }
-                unsafe RDKafkaContext.of(client)?.note(trouble: String(cString: reason))
+                unsafe RDKafkaContext.of(client)?.note(
+                    trouble: String(cString: reason), code: rd_kafka_resp_err_t(code))
             }
         case .member:
             unsafe rd_kafka_conf_set_events(
