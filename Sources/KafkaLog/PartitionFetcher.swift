@@ -26,6 +26,9 @@ final class PartitionFetcher {
     /// How long the log may be out of reach before polls say so.
     static let silenceMilliseconds: Int64 = 10_000
     static let boundsMilliseconds = 5_000
+    /// How long an end before one that was known has to be told until it is believed: a broker that
+    /// has just become leader may know less than the one before it, for a moment.
+    static let earlierEndMilliseconds: Int64 = 10_000
 
     private let settings: KafkaSettings
     private let inquiry: ClusterInquiry
@@ -40,6 +43,8 @@ final class PartitionFetcher {
     /// Found after records that are in the batch already; thrown by the next poll.
     private var postponed: LogFault?
     private var proof = Proof(ends: [:], asOf: 0)
+    /// The latest end of each partition, and since when earlier ones are told.
+    private var latestEnds: [TopicPartition: (end: Int64, disputedSince: Int64?)] = [:]
     /// When ends were last asked for, and when that may be done again after a failure.
     private var lastProof: Int64 = 0
     private var nextProof: Int64 = 0
@@ -78,6 +83,7 @@ final class PartitionFetcher {
         sources = []
         held = []
         proof.ends = [:]
+        latestEnds = [:]
     }
 
     /// As `LogReader.poll`; ends early when `isInterrupted` says so.
@@ -267,7 +273,7 @@ extension PartitionFetcher {
             let ends = try inquiry.ends(
                 of: sources.map(\.place),
                 timeoutMilliseconds: PartitionFetcher.proofTimeoutMilliseconds)
-            proof = Proof(ends: ends, asOf: asOf)
+            proof = Proof(ends: believed(ends, now: now), asOf: asOf)
             unreachableSince = nil
             lastProof = now
         } catch {
@@ -280,6 +286,27 @@ extension PartitionFetcher {
                 "read", at: settings.place, trouble: session.client.context.lastTrouble)
         }
         if isDrained { try watch(now) }
+    }
+
+    /// An end never lies before what has been read or before an end told earlier, unless that is
+    /// told for so long that records must have been lost.
+    private func believed(
+        _ ends: [TopicPartition: Int64], now: Int64
+    ) -> [TopicPartition: Int64] {
+        var believed = ends
+        for source in sources {
+            guard let end = ends[source.place] else { continue }
+            let latest = latestEnds[source.place]
+            let known = max(latest?.end ?? 0, source.position)
+            let since = latest?.disputedSince ?? now
+            if end >= known || now - since >= PartitionFetcher.earlierEndMilliseconds {
+                latestEnds[source.place] = (end, nil)
+            } else {
+                latestEnds[source.place] = (known, since)
+                believed[source.place] = known
+            }
+        }
+        return believed
     }
 
     /// Fetches anew when a partition has not moved for too long although records wait there.

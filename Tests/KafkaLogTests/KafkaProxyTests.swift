@@ -1,0 +1,166 @@
+// What is lost, late or wrong on the way between clients and a real broker.
+import EventLog
+import Foundation
+import KafkaTestSupport
+import Runtime
+import Testing
+
+@testable import KafkaLog
+
+extension KafkaTests {
+    @Suite("A log on Kafka, through a bad network")
+    struct ProxyTests {
+        /// Topics of a log, a log that goes by the proxy, and one that does not.
+        private func withProxy(
+            partitions: Int = 4,
+            judge: @escaping @Sendable (KafkaProxy.Message) -> KafkaProxy.Fate,
+            _ body: (_ disturbed: KafkaLog, _ direct: KafkaLog) throws -> Void
+        ) async throws {
+            try await withKafka(partitions: partitions, .alone) { direct, settings in
+                let proxy = try KafkaProxy(try KafkaFixture.shared.get(), judge: judge)
+                defer { proxy.close() }
+                var settings = settings
+                settings.bootstrap = proxy.bootstrap
+                let disturbed = try KafkaLog(settings)
+                defer { disturbed.close() }
+                try body(disturbed, direct)
+            }
+        }
+
+        @Test("has an epoch once although the answer to its commit is lost", .needsKafka)
+        func lostAnswer() async throws {
+            let losses = Losses(2)
+            try await withProxy { message in
+                let isCommit = message.isAnswer && message.kind == KafkaProxy.endTransaction
+                return isCommit && losses.takesOne() ? .lose : .pass
+            } _: { log, direct in
+                let worker = try log.makeWorker(lane: 0)
+                defer { worker.close() }
+                _ = try worker.nextChange()
+                let place = TopicPartition(.session, 0)
+                losses.begin()
+                for number in 0..<5 {
+                    let outputs: [OutgoingRecord] = [
+                        .init(.epoch, 0, "\(number)"), .init(.throttle, 0, "\(number)"),
+                    ]
+                    _ = try eventually("a commit") { () -> Bool? in
+                        do {
+                            _ = try worker.commit(outputs, positions: [place: Int64(number)])
+                            return true
+                        } catch let fault as LogFault where fault.remedy == .retry {
+                            print("given back: \(fault)")
+                            return nil
+                        }
+                    }
+                }
+                #expect(losses.taken == 2)
+                let expected = (0..<5).map { "\($0)" }
+                #expect(try direct.readAll(.epoch, 0) == expected)
+                #expect(try direct.readAll(.throttle, 0) == expected)
+                #expect(try worker.committedPositions(partition: 0) == [place: 4])
+            }
+        }
+
+        @Test("takes no earlier end for the end, when the brokers tell of one once", .needsKafka)
+        func earlierEnd() async throws {
+            // An end that is easy to find in an answer.
+            let lies = FalseEnds(truth: 777, lie: 300)
+            try await withProxy(partitions: 1) {
+                lies.judge($0)
+            } _: { log, direct in
+                try direct.append((0..<777).map { .init(.crash, 0, "\($0)") })
+                let place = TopicPartition(.crash, 0)
+                // It stands where the lie says that the end is.
+                let reader = try log.makeReader(from: [place: 300])
+                defer { reader.close() }
+                reader.held = [place]
+                let batch = LogBatch(bytesMax: 10_000)
+                _ = try eventually("the true end is known") { () -> Bool? in
+                    _ = try reader.poll(into: batch, waitMilliseconds: 20)
+                    return lies.answers >= 2 ? true : nil
+                }
+                lies.begin()
+                _ = try eventually("a lie") { () -> Bool? in
+                    _ = try reader.poll(into: batch, waitMilliseconds: 20)
+                    return lies.told > 0 ? true : nil
+                }
+                reader.held = []
+                var values: [String?] = []
+                _ = try eventually("the end") { () -> Bool? in
+                    let outcome = try reader.poll(into: batch, waitMilliseconds: 20)
+                    values += batch.values
+                    return outcome.ended.contains(place) ? true : nil
+                }
+                #expect(values == (300..<777).map { "\($0)" })
+            }
+        }
+    }
+}
+
+/// Lets so many of something happen, once begun.
+private final class Losses: Sendable {
+    private struct State {
+        var left: Int
+        var taken = 0
+        var hasBegun = false
+    }
+
+    private let state: Monitor<State>
+
+    init(_ count: Int) { state = Monitor(State(left: count)) }
+
+    var taken: Int { state.read { $0.taken } }
+
+    func begin() { state.withLock { $0.hasBegun = true } }
+
+    func takesOne() -> Bool {
+        state.withLock { state in
+            guard state.hasBegun, state.left > 0 else { return false }
+            state.left -= 1
+            state.taken += 1
+            return true
+        }
+    }
+}
+
+/// Makes one answer about ends tell of an earlier one.
+private final class FalseEnds: Sendable {
+    private struct State {
+        var answers = 0
+        var told = 0
+        var isLying = false
+    }
+
+    private let truth: [UInt8]
+    private let lie: [UInt8]
+    private let state = Monitor(State())
+
+    init(truth: Int64, lie: Int64) {
+        func bytes(_ number: Int64) -> [UInt8] {
+            (0..<8).map { UInt8(truncatingIfNeeded: number >> (56 - 8 * Int64($0))) }
+        }
+        self.truth = bytes(truth)
+        self.lie = bytes(lie)
+    }
+
+    var answers: Int { state.read { $0.answers } }
+    var told: Int { state.read { $0.told } }
+
+    func begin() { state.withLock { $0.isLying = true } }
+
+    func judge(_ message: KafkaProxy.Message) -> KafkaProxy.Fate {
+        guard message.isAnswer, message.kind == KafkaProxy.listOffsets else { return .pass }
+        var bytes = message.bytes
+        guard let place = bytes.indices.first(where: { bytes[$0...].starts(with: truth) }) else {
+            return .pass
+        }
+        return state.withLock { state in
+            state.answers += 1
+            guard state.isLying else { return .pass }
+            state.isLying = false
+            state.told += 1
+            bytes.replaceSubrange(place..<place + 8, with: lie)
+            return .change(bytes)
+        }
+    }
+}
