@@ -1,8 +1,8 @@
 // What an edge says, held against the log.
 import BrakeModel
 import BrakeWire
+import EventLog
 import HTTPClient
-import SQLiteLog
 import Testing
 
 /// An answer about an app, as far as tests look at it.
@@ -29,7 +29,7 @@ struct Answer {
 }
 
 /// The edge says of every app what its last throttle record says, at a moment between changes.
-func checkAnswers(of address: String, _ log: SQLiteLog) throws {
+func checkAnswers(of address: String, _ log: any EventLog) throws {
     let connection = HTTPConnection()
     for app in Workload.apps {
         _ = try eventually("the edge tells the last state of \(app)") { () -> Bool? in
