@@ -196,7 +196,9 @@ struct Restore {
             return
         }
         if let state = unsafe try? ThrottleRecord.decode(value, with: reader) {
-            states[state.change.app] = state
+            // Somebody who was thought gone may have written an older one over it.
+            let known = states[state.change.app]?.change.revision ?? 0
+            if state.change.revision >= known { states[state.change.app] = state }
         }
     }
 

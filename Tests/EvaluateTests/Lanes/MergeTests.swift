@@ -99,6 +99,39 @@ struct MergeTests {
         try world.checkReplay()
     }
 
+    /// That nothing waits in an input may be known as of some time ago only: what it brings is
+    /// younger, and something between both may still come by another input.
+    @Test("keeps a record that is younger than the log's answer until there is a younger one")
+    func youngerThanAnswer() throws {
+        let world = LaneWorld()
+        let lane = world.makeLane()
+        try world.settle(lane)
+        world.log.steer { steering in
+            steering.answerAge = 300
+            steering.hidden = [TopicPartition(.crash, 0)]
+        }
+        world.time.pass(1_000)
+        try world.crash("app", 0..<8)
+        world.time.pass(1)
+        // Counted before the crashes they would lie in another minute than behind them.
+        let earlier = LaneWorld.beginning - 70_000
+        let sessions = (0..<8).map {
+            #"{"type":"session","app":"app","session":"s\#($0)","at":\#(earlier)}"#
+        }
+        try world.append(.session, app: "app", sessions)
+        try lane.step(waitMilliseconds: 0)
+        #expect(lane.eventsWaiting == 8)
+        world.log.steer { $0.hidden = [] }
+        world.time.pass(100)
+        try lane.step(waitMilliseconds: 0)
+        #expect(lane.eventsWaiting == 16)
+        try world.run(lane, for: 5_000)
+        #expect(lane.eventsWaiting == 0)
+        #expect(try world.story("app").count == 1)
+        #expect(!world.metrics.rendered().contains(#"kind="straggler""#))
+        try world.checkReplay()
+    }
+
     @Test("says Normal at the exact tick after everything has fallen silent, once")
     func silence() throws {
         let world = LaneWorld()

@@ -120,6 +120,33 @@ struct RestoreTests {
         #expect(numbers == Array(1...Int64(numbers.count)))
     }
 
+    @Test("takes the newest state from throttle, though an older one was written over it")
+    func olderState() throws {
+        let world = try Self.world()
+        let lane = world.makeLane()
+        try world.run(lane, for: 75_000)
+        #expect(try world.story("app") == ["1 Throttle 1", "2 Caution 81"])
+        let old = try #require(
+            try world.values(.throttle).first { value in
+                String(decoding: value.value, as: UTF8.self).contains(#""app":"app""#)
+            })
+        try world.memory.append([
+            OutgoingRecord(
+                .throttle, partition: 0, key: Array("app".utf8), value: old.value)
+        ])
+        let last = try #require(try world.epochs().last)
+        world.memory.deleteRecords(of: TopicPartition(.snapshot, 0), before: 1_000)
+        for type in EventType.allCases {
+            world.memory.deleteRecords(
+                of: TopicPartition(Topic(type), 0), before: last.offsets[type])
+        }
+        let next = world.makeLane()
+        try world.run(next, for: 3_700_000, piece: 1_000)
+        let story = try world.story("app")
+        #expect(story.dropLast() == ["1 Throttle 1", "2 Caution 81", "1 Throttle 1"])
+        #expect(story.last?.hasPrefix("3 Normal") ?? false, "\(story)")
+    }
+
     @Test("fills windows from the inputs that are left")
     func lateInputsLeft() throws {
         let world = LaneWorld()
