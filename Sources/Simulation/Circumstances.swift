@@ -19,6 +19,8 @@ struct Circumstances {
     var settings: EvaluateSettings
     var pieceBytes: Int
     var heldShare: Double
+    /// How old the log's answers are at most.
+    var answerAge: Int64
 
     init(_ random: inout SimulationRandom) {
         partitions = random.number(1...4)
@@ -30,6 +32,7 @@ struct Circumstances {
         uploads = random.number(1...4)
         pieceBytes = random.pick([600, 4_000, 64_000])
         heldShare = random.pick([0, 0, 0.1, 0.5])
+        answerAge = random.pick([0, 0, 100, 1_000])
         settings = EvaluateSettings(policies: [random.pick(SimulationPolicies.all)])
         settings.epochMilliseconds = random.pick([20, 200, 200, 3_000])
         settings.heartbeatMilliseconds = random.pick([500, 2_000, 2_000, 10_000])

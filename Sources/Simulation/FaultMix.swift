@@ -35,6 +35,10 @@ package enum FaultKind: String, CaseIterable, Sendable {
     case slowEdge
     /// An edge begins anew.
     case edgeRestart
+    /// Retention deletes what no restore needs any more.
+    case retention
+    /// Somebody who was thought gone writes an older state over a newer one.
+    case olderRecord
 }
 
 /// How often which fault happens, for each step of the simulation.

@@ -14,19 +14,38 @@ struct PartitionRecords {
         var value: [UInt8]?
     }
 
+    /// A record that retention has deleted.
+    struct Deleted {
+        var offset: Int64
+        var append: Int64
+        var key: [UInt8]?
+        var value: [UInt8]?
+    }
+
     let partition: Int
     private(set) var inputs: [[Input]] = []
     private(set) var epochs: [EpochRecord] = []
+    /// Where each epoch stands, by number.
+    private(set) var epochOffsets: [Int64: Int64] = [:]
     /// As they stand, and decoded.
     private(set) var throttle: [(bytes: [UInt8], record: ThrottleRecord)] = []
     private(set) var snapshots: [Int64: [UInt8]] = [:]
 
-    init(_ log: MemoryLog, _ partition: Int) throws {
+    /// What is there, what was there, and without what no lane has written.
+    init(
+        _ log: MemoryLog, _ partition: Int, deleted: [TopicPartition: [Deleted]] = [:],
+        without forged: Set<TopicPartition.Offset> = []
+    ) throws {
         self.partition = partition
         let documents = DocumentReader()
         for type in EventType.allCases {
             let place = TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
-            inputs.append([])
+            inputs.append(
+                (deleted[place] ?? []).map {
+                    Input(
+                        type: type, offset: $0.offset, append: $0.append, key: $0.key,
+                        value: $0.value)
+                })
             try Self.read(log, place) { record in
                 inputs[inputs.count - 1].append(
                     Input(
@@ -34,12 +53,23 @@ struct PartitionRecords {
                         key: record.keyBytes, value: record.valueBytes))
             }
         }
+        for record in deleted[TopicPartition(.epoch, partition)] ?? [] {
+            let epoch = unsafe try (record.value ?? []).withUnsafeBytes {
+                unsafe try EpochRecord.decode($0, with: documents)
+            }
+            epochs.append(epoch)
+        }
         try Self.read(log, TopicPartition(.epoch, partition)) { record in
             guard let value = unsafe record.value else { return }
-            epochs.append(unsafe try EpochRecord.decode(value, with: documents))
+            let epoch = unsafe try EpochRecord.decode(value, with: documents)
+            epochs.append(epoch)
+            epochOffsets[epoch.number] = record.offset
         }
-        try Self.read(log, TopicPartition(.throttle, partition)) { record in
-            guard let value = unsafe record.value else { return }
+        let states = TopicPartition(.throttle, partition)
+        try Self.read(log, states) { record in
+            guard !forged.contains(.init(place: states, offset: record.offset)),
+                let value = unsafe record.value
+            else { return }
             throttle.append(
                 (record.valueBytes ?? [], unsafe try ThrottleRecord.decode(value, with: documents)))
         }

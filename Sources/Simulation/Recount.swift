@@ -83,7 +83,7 @@ struct Recount {
     ) -> [PartitionRecords.Input] {
         var inputs: [PartitionRecords.Input] = []
         for type in EventType.allCases {
-            // Nothing has been deleted, so a record stands at its offset.
+            // What was deleted is among them, so a record stands at its offset.
             let all = records.inputs[Int(type.rawValue)]
             let first = min(Int(positions[Int(type.rawValue)]), all.count)
             inputs += all[first...].prefix { $0.offset < epoch.offsets[type] }

@@ -16,6 +16,8 @@ package struct Steering: Sendable {
     package var hidden: Set<TopicPartition> = []
     /// How likely a read, a join or a look at positions fails, to be tried again.
     package var faultShare = 0.0
+    /// How long before the question the time lies that an answer holds for, in ms.
+    package var answerAge: Int64 = 0
     /// A fault that must be found.
     package var canary: Canary?
     package var random: SimulationRandom
@@ -150,6 +152,7 @@ private final class SteeredWorker: LogWorker {
         worker.held = held.union(left).union(hidden)
         let piece = piece.sized(bytes)
         var outcome = try worker.poll(into: piece, waitMilliseconds: waitMilliseconds)
+        outcome.asOf -= log.steer { $0.answerAge }
         outcome.ended.formUnion(hidden.intersection(inputs).subtracting(left).subtracting(held))
         batch.refill(from: piece, without: strikes(.skippedRecord) ? piece.records.count / 2 : nil)
         return outcome

@@ -1,6 +1,7 @@
 // How each kind of fault happens, and how it ends.
 
 import BrakeModel
+import BrakeWire
 import Evaluate
 import EventLog
 import Serve
@@ -26,6 +27,8 @@ extension World {
             networkEnd = end
         case .stall, .lateInput: leaveOut(kind, until: end)
         case .snapshot: damageSnapshot()
+        case .retention: deleteOld()
+        case .olderRecord: writeOlder()
         case .clockForwards: time.jump(random.number(1_000...600_000))
         case .clockBack: time.jump(-random.number(Int64(1)...20_000))
         case .append: log.memory.failAppends([random.pick([.before, .after])])
@@ -88,7 +91,57 @@ extension World {
         }
     }
 
+    /// Deletes inputs and epochs before the oldest snapshot that the last epoch points to. Not
+    /// where snapshots are damaged: what is deleted would be missed.
+    private func deleteOld() {
+        let partition = random.number(0...log.partitions - 1)
+        guard damaged.isEmpty,
+            let records = try? PartitionRecords(log.memory, partition, deleted: deleted),
+            let oldest = records.epochs.last?.snapshots.last,
+            let kept = records.epochs.first(where: { $0.number == oldest.epoch })
+        else { return }
+        for type in EventType.allCases {
+            let place = TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
+            delete(place, before: kept.offsets[type])
+        }
+        if let offset = records.epochOffsets[kept.number] {
+            delete(TopicPartition(.epoch, partition), before: offset)
+        }
+    }
+
+    private func delete(_ place: TopicPartition, before offset: Int64) {
+        try? PartitionRecords.read(log.memory, place) { record in
+            guard record.offset < offset else { return }
+            deleted[place, default: []].append(
+                .init(
+                    offset: record.offset, append: record.append, key: record.keyBytes,
+                    value: record.valueBytes))
+        }
+        log.memory.deleteRecords(of: place, before: offset)
+    }
+
+    /// Writes a state again that an app has left behind.
+    private func writeOlder() {
+        let place = TopicPartition(.throttle, random.number(0...log.partitions - 1))
+        var older: [OutgoingRecord] = []
+        var last: [[UInt8]: OutgoingRecord] = [:]
+        try? PartitionRecords.read(log.memory, place) { record in
+            guard !forged.contains(.init(place: place, offset: record.offset)) else { return }
+            let key = record.keyBytes ?? []
+            let copy = OutgoingRecord(
+                .throttle, partition: place.partition, key: key, value: record.valueBytes)
+            if let before = last.updateValue(copy, forKey: key) { older.append(before) }
+        }
+        guard !older.isEmpty else { return }
+        let end = log.memory.bounds(of: place).upperBound
+        try? log.memory.append([random.pick(older)])
+        for offset in end..<log.memory.bounds(of: place).upperBound {
+            forged.insert(.init(place: place, offset: offset))
+        }
+    }
+
     private func damageSnapshot() {
+        guard deleted.isEmpty else { return }
         let place = TopicPartition(.snapshot, random.number(0...log.partitions - 1))
         let bounds = log.memory.bounds(of: place)
         guard !bounds.isEmpty else { return }
@@ -113,15 +166,16 @@ extension World {
         do {
             try followers[index].follower.step()
         } catch {
-            if error.remedy != .retry { find("edge \(index) failed: \(error)") }
+            if error.remedy != .retry, !isBehindRetention(error) {
+                find("edge \(index) failed: \(error)")
+            }
             figures.retries += 1
             return
         }
         let image = followers[index].edge.table.image
         guard image.isReady else { return }
         for app in workload.appIDs {
-            let served = ServedState(
-                of: app, in: image, now: time.wall, settings: ServeSettings())
+            let served = served(app, by: index)
             let before = followers[index].revisions.updateValue(
                 served.revision, forKey: app.text)
             if let before, before > served.revision {
@@ -130,6 +184,26 @@ extension World {
                         + "\(served.revision)")
             }
         }
+    }
+}
+
+extension World {
+    /// What an edge serves of an app; the one that is wrong on purpose minds no order.
+    func served(
+        _ app: AppID, by index: Int
+    ) -> (revision: Int64, state: ThrottleState) {
+        let image = followers[index].edge.table.image
+        let served = ServedState(of: app, in: image, now: time.wall, settings: ServeSettings())
+        guard canary == .olderRevision else { return (served.revision, served.state) }
+        let partition = Partitioner.partition(of: app.text.utf8, partitions: log.partitions)
+        let documents = DocumentReader()
+        var last = (revision: served.revision, state: served.state)
+        try? PartitionRecords.read(log.memory, TopicPartition(.throttle, partition)) { record in
+            guard let value = unsafe record.value else { return }
+            let change = unsafe try ThrottleRecord.decode(value, with: documents).change
+            if change.app == app { last = (change.revision, change.state) }
+        }
+        return last
     }
 }
 

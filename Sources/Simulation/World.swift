@@ -55,6 +55,7 @@ package final class World {
     private static let findingsMax = 20
 
     let seed: UInt64
+    let canary: Canary?
     let time = SimulatedTime()
     let log: SteeredLog
     let circumstances: Circumstances
@@ -71,12 +72,17 @@ package final class World {
     var stallsEnd: [TopicPartition: Int] = [:]
     var networkEnd = 0
     var damaged: Set<TopicPartition.Offset> = []
+    /// Records of throttle that no lane has written.
+    var forged: Set<TopicPartition.Offset> = []
+    /// What retention has deleted, for the checkers.
+    var deleted: [TopicPartition: [PartitionRecords.Deleted]] = [:]
     var latestWall: Int64
     package var figures = WorldFigures()
     package private(set) var findings: [String] = []
 
     package init(seed: UInt64, canary: Canary? = nil) {
         self.seed = seed
+        self.canary = canary
         var random = SimulationRandom(seed: seed)
         circumstances = Circumstances(&random)
         mix = FaultMix(&random)
@@ -86,6 +92,7 @@ package final class World {
         var steering = Steering(seed: random.next())
         steering.pieceBytes = circumstances.pieceBytes
         steering.heldShare = circumstances.heldShare
+        steering.answerAge = circumstances.answerAge
         steering.canary = canary
         log = SteeredLog(
             MemoryLog(
@@ -165,6 +172,9 @@ package final class World {
             case .fenced, .rejoin:
                 figures.fenced += 1
                 seats[number].lane = nil
+            case .stop where isBehindRetention(error):
+                figures.fenced += 1
+                seats[number].lane = nil
             case .refused, .stop: find("lane \(number) stopped: \(error)")
             }
         }
@@ -182,9 +192,15 @@ package final class World {
             case .fenced, .rejoin:
                 figures.fenced += 1
                 zombies.remove(at: index)
+            case .stop where isBehindRetention(error): zombies.remove(at: index)
             case .refused, .stop: find("a zombie stopped: \(error)")
             }
         }
+    }
+
+    /// Whether somebody who has lost its partitions wanted to read on where all is gone by now.
+    func isBehindRetention(_ fault: LogFault) -> Bool {
+        !deleted.isEmpty && fault.reason.contains("is no longer there")
     }
 
     // MARK: Quiet

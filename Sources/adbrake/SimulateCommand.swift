@@ -22,7 +22,8 @@ enum SimulateCommand: Subcommand {
         discussion: """
             Each seed makes a world of its own: apps, a log in memory, lanes, edges, and a mix of \
             faults, such as crashes, zombies, commits in doubt, partitions that move, late inputs, \
-            damaged snapshots and clocks that jump. All of it runs in one thread, and the same \
+            damaged snapshots, inputs deleted by age, older states written over newer ones, and \
+            clocks that jump. All of it runs in one thread, and the same \
             seed does the same again. When it is quiet, the log is checked: every decision is \
             computed again by an evaluator of its own, replays and snapshots lead to the same \
             states, nothing is lost, doubled or out of order, and every edge serves the last \
