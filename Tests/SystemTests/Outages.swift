@@ -82,49 +82,59 @@ final class Broker {
             ? nil : "no Java found; Kafka needs 17 or later"
     }()
 
+    /// Obeys lines; when there are no more, as when this process is gone, it stops the broker.
+    private static let life = """
+        trap '' INT TERM HUP
+        "$1" start "$2" --port "$3" && echo did start
+        while read -r verb; do "$1" "$verb" "$2" && echo "did $verb"; done
+        "$1" stop "$2"; rm -rf "$2"; echo did end
+        """
+
     let bootstrap: String
-    private let folder: String
     private let guardian = Process()
     private let lifeline = Pipe()
+    private let output = Pipe()
+    private let said = Monitor("")
 
     init() throws {
-        folder = FileManager.default.temporaryDirectory.path + "/adbrake-" + UUID().uuidString
+        let folder = FileManager.default.temporaryDirectory.path + "/adbrake-" + UUID().uuidString
         let port = Int.random(in: 20_000..<32_000)
         bootstrap = "127.0.0.1:\(port)"
-        // Reads until this process is gone, then stops the broker.
-        let life = """
-            trap '' INT TERM HUP
-            "$1" start "$2" --port "$3" && echo up; cat >/dev/null
-            "$1" stop "$2"; rm -rf "$2"
-            """
+        // No other child may have this end: the guardian would wait for it, too.
+        _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
         guardian.executableURL = URL(fileURLWithPath: "/bin/sh")
-        guardian.arguments = ["-c", life, "guardian", Self.script, folder, "\(port)"]
+        guardian.arguments = ["-c", Self.life, "guardian", Self.script, folder, "\(port)"]
         guardian.standardInput = lifeline
-        let said = Pipe()
-        guardian.standardOutput = said
+        guardian.standardOutput = output
         guardian.standardError = FileHandle.nullDevice
-        try guardian.run()
-        let text = Monitor("")
-        let reader = said.fileHandleForReading
-        reader.readabilityHandler = { handle in
+        let said = said
+        output.fileHandleForReading.readabilityHandler = { handle in
             let bytes = handle.availableData
-            text.withLock { $0 += String(decoding: bytes, as: UTF8.self) }
+            said.withLock { $0 += String(decoding: bytes, as: UTF8.self) }
         }
-        let isUp = text.wait(milliseconds: Child.patienceMilliseconds) {
-            $0.contains("up\n") ? true : nil
-        }
-        reader.readabilityHandler = nil
-        try #require(isUp == true, "the broker starts")
+        try guardian.run()
+        try wait(for: "start")
     }
 
     /// `pause`, `resume`, `kill`, `restart`.
     func tell(_ verb: String) throws {
-        try #require(Self.status(of: [Self.script, verb, folder]) == 0, "the broker shall \(verb)")
+        said.withLock { $0 = "" }
+        try lifeline.fileHandleForWriting.write(contentsOf: Data("\(verb)\n".utf8))
+        try wait(for: verb)
     }
 
     func close() {
+        said.withLock { $0 = "" }
         try? lifeline.fileHandleForWriting.close()
-        guardian.waitUntilExit()
+        try? wait(for: "end")
+        output.fileHandleForReading.readabilityHandler = nil
+    }
+
+    private func wait(for verb: String) throws {
+        let isDone = said.wait(milliseconds: Child.patienceMilliseconds) {
+            $0.contains("did \(verb)\n") ? true : nil
+        }
+        try #require(isDone == true, "the broker does \(verb)")
     }
 
     private static func status(of words: [String]) -> Int32 {

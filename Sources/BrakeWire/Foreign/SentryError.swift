@@ -50,7 +50,8 @@ struct SentryError {
         switch mechanism.lowercased() {
         case "signal", "signalhandler", "mach", "minidump": "signal"
         case "anr", "apphang", "applicationexitinfo", "applicationnotresponding": "anr"
-        case "watchdog_termination", "out_of_memory": "oom"
+        case "watchdog_termination": "watchdog"
+        case "out_of_memory": "oom"
         default: "exception"
         }
     }
