@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 seconds=${1:-20}
-connections=8
+connections=${CONNECTIONS:-16}
 port=18081
 program=${ADBRAKE_PROGRAM:-.build/release/adbrake}
 folder=$(mktemp -d)
@@ -28,7 +28,7 @@ measure() {
     "$program" collect --listen "127.0.0.1:$port" --log "$log" --log-level warning &
     collector=$!
     until curl -sf "http://127.0.0.1:$port/livez" >/dev/null; do sleep 0.1; done
-    wrk -t1 -c$connections -d3 -s ops/bench/uploads.lua "http://127.0.0.1:$port" >/dev/null
+    wrk -t1 -c$connections -d10 -s ops/bench/uploads.lua "http://127.0.0.1:$port" >/dev/null
     local before broker_before=0
     before=$(cpu "$collector")
     [[ -z $broker_pid ]] || broker_before=$(cpu "$broker_pid")

@@ -89,7 +89,12 @@ make_authority() {
     cat "$folder/tls/broker.key" "$folder/tls/broker.pem" >"$folder/tls/broker.keys"
 }
 
-is_alive() { kill -0 "$(cat "$folder/pid")" 2>/dev/null; }
+# One that has ended and that nobody has buried yet is not alive.
+is_alive() {
+    local state
+    state=$(sed 's/.*) //; s/ .*//' "/proc/$(cat "$folder/pid")/stat" 2>/dev/null) || return 1
+    [[ -n $state && $state != Z ]]
+}
 
 launch() {
     KAFKA_HEAP_OPTS=${KAFKA_HEAP_OPTS:--Xms128m -Xmx384m} LOG_DIR=$folder \
