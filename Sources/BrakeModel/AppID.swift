@@ -16,7 +16,9 @@ public struct AppID: Hashable, Comparable, Sendable, CustomStringConvertible {
 
     /// Whether these bytes are an id. O(length).
     public static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
-        (1...bytesMax).contains(bytes.count) && bytes.allSatisfy(isAllowed)
+        guard (1...bytesMax).contains(bytes.count) else { return false }
+        for byte in bytes where !isAllowed(byte) { return false }
+        return true
     }
 
     @inlinable

@@ -9,11 +9,15 @@ internal import CSimdJSON
 @safe
 final class JSONReader {
     /// The event read last. Its texts are valid until the reader opens another document.
-    private(set) var event = brake_json_event()
+    var event: brake_json_event {
+        @inline(__always)
+        unsafeAddress { unsafe UnsafePointer(last) }
+    }
     /// What the document as a whole is.
     private(set) var kind = BRAKE_JSON_ABSENT
-    // Made and destroyed with this object, used by nobody else.
+    // Both made and destroyed with this object, used by nobody else.
     private let parser: OpaquePointer
+    private let last: UnsafeMutablePointer<brake_json_event>
 
     /// A reader of documents up to so many bytes.
     init(bytesMax: Int) {
@@ -21,9 +25,14 @@ final class JSONReader {
             preconditionFailure("memory for a JSON parser of \(bytesMax) bytes")
         }
         unsafe self.parser = parser
+        unsafe last = .allocate(capacity: 1)
+        unsafe last.initialize(to: brake_json_event())
     }
 
-    deinit { unsafe brake_json_destroy(parser) }
+    deinit {
+        unsafe brake_json_destroy(parser)
+        unsafe last.deallocate()
+    }
 
     var isArray: Bool { kind == BRAKE_JSON_ARRAY }
     var isScalar: Bool { kind != BRAKE_JSON_ARRAY && kind != BRAKE_JSON_OBJECT }
@@ -50,14 +59,14 @@ final class JSONReader {
 
     /// Reads the next event.
     @inline(__always)
-    func nextEvent() -> brake_json_step { unsafe brake_json_next_event(parser, &event) }
+    func nextEvent() -> brake_json_step { unsafe brake_json_next_event(parser, last) }
 
     /// Whether the opened document, a scalar, is JSON.
     func isWholeScalar() -> Bool { skipTokens() }
 
     /// Reads an array which stands where an event should; the event is then none.
     private func isWholeArray() -> Bool {
-        event = brake_json_event()
+        unsafe last.pointee = brake_json_event()
         return skipTokens()
     }
 

@@ -81,25 +81,36 @@ package struct JSONWriter {
     package mutating func string(_ text: String) {
         separate()
         bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""), UInt8(ascii: "\\"):
-                bytes.append(UInt8(ascii: "\\"))
-                bytes.append(byte)
-            case UInt8(ascii: "\n"): bytes.append(contentsOf: "\\n".utf8)
-            case UInt8(ascii: "\r"): bytes.append(contentsOf: "\\r".utf8)
-            case UInt8(ascii: "\t"): bytes.append(contentsOf: "\\t".utf8)
-            case 0..<0x20: escape(byte)
-            default: bytes.append(byte)
+        var text = text
+        text.withUTF8 { utf8 in
+            // Most texts are keys, words and ids: as they are.
+            if unsafe utf8.allSatisfy({ !JSONWriter.needsEscape($0) }) {
+                unsafe bytes.append(contentsOf: utf8)
+            } else {
+                for index in 0..<utf8.count { unsafe append(escaped: utf8[index]) }
             }
         }
         bytes.append(UInt8(ascii: "\""))
     }
 
-    private mutating func escape(_ byte: UInt8) {
-        bytes.append(contentsOf: "\\u00".utf8)
-        bytes.append(Hex.digit(byte >> 4))
-        bytes.append(Hex.digit(byte & 0xf))
+    @inline(__always)
+    private static func needsEscape(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private mutating func append(escaped byte: UInt8) {
+        guard JSONWriter.needsEscape(byte) else { return bytes.append(byte) }
+        bytes.append(UInt8(ascii: "\\"))
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes.append(byte)
+        case UInt8(ascii: "\n"): bytes.append(UInt8(ascii: "n"))
+        case UInt8(ascii: "\r"): bytes.append(UInt8(ascii: "r"))
+        case UInt8(ascii: "\t"): bytes.append(UInt8(ascii: "t"))
+        default:
+            bytes.append(contentsOf: "u00".utf8)
+            bytes.append(Hex.digit(byte >> 4))
+            bytes.append(Hex.digit(byte & 0xf))
+        }
     }
 
     private mutating func nest(
@@ -115,7 +126,8 @@ package struct JSONWriter {
 
     private mutating func scalar(_ text: String) {
         separate()
-        bytes.append(contentsOf: text.utf8)
+        var text = text
+        text.withUTF8 { unsafe bytes.append(contentsOf: $0) }
     }
 
     private mutating func separate() {

@@ -82,7 +82,7 @@ struct RecordDecoding {
 
     @inline(__always)
     private mutating func event(
-        _ raw: brake_json_event, into batch: inout EventBatch
+        _ raw: borrowing brake_json_event, into batch: inout EventBatch
     ) throws(Rejection) -> Event {
         let type = try raw.checkedType()
         guard self.type == nil || self.type == type else { throw .wrongType }

@@ -19,7 +19,8 @@ struct UploadGrouping {
 
     /// Takes an event of a document that begins at the offset within the body.
     mutating func take(
-        _ event: brake_json_event, index: Int, offset: Int, of body: UnsafeRawBufferPointer
+        _ event: borrowing brake_json_event, index: Int, offset: Int,
+        of body: UnsafeRawBufferPointer
     ) {
         do {
             let group = try check(event)
@@ -42,7 +43,7 @@ struct UploadGrouping {
 
     /// The evaluator would judge the event by the same checks; its append time does not matter
     /// here.
-    private func check(_ event: brake_json_event) throws(Rejection) -> Group {
+    private func check(_ event: borrowing brake_json_event) throws(Rejection) -> Group {
         let type = try event.checkedType()
         let bytes = unsafe try event.checkedApp()
         _ = try event.checkedEvent(as: type, appHash: 0, append: 0)

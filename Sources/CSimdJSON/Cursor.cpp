@@ -15,23 +15,15 @@ bool is_word(const uint8_t *bytes, uint32_t length, const char (&word)[size]) {
 
 }  // namespace
 
-bool Cursor::text(brake_json_slice &out) {
-    uint32_t start = positions[place] + 1;
-    place += 1;
-    uint32_t end = scalar_end();
-    // simdjson has made sure that the string is closed, and only white space can follow it.
-    if (end <= start || bytes[end - 1] != '"') return false;
-    end -= 1;
-    out.kind = BRAKE_JSON_TEXT;
-    out.bytes = bytes + start;
-    out.length = end - start;
-    if (!has_escapes || std::memchr(out.bytes, '\\', out.length) == nullptr) return true;
+// Text that may have escapes, without them.
+bool Cursor::unescape(brake_json_slice &text) {
+    if (std::memchr(text.bytes, '\\', text.length) == nullptr) return true;
     uint8_t *to = scratch + scratch_used;
-    uint8_t *stop = unescape(bytes + start, bytes + end, to);
+    uint8_t *stop = brake::unescape(text.bytes, text.bytes + text.length, to);
     if (stop == nullptr) return false;
-    out.bytes = to;
-    out.length = uint32_t(stop - to);
-    scratch_used += out.length;
+    text.bytes = to;
+    text.length = uint32_t(stop - to);
+    scratch_used += text.length;
     return true;
 }
 
@@ -51,7 +43,7 @@ bool Cursor::scalar(brake_json_slice &out) {
     return true;
 }
 
-bool Cursor::value(brake_json_slice &out) {
+bool Cursor::other_value(brake_json_slice &out) {
     uint8_t first = head();
     if (first != '{' && first != '[') return scalar(out);
     restart_tokens();

@@ -42,7 +42,7 @@ struct Cursor {
     }
 
     static bool is_white(uint8_t byte) {
-        return byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t';
+        return byte <= ' ' && (byte == ' ' || byte == '\n' || byte == '\r' || byte == '\t');
     }
 
     bool take(uint8_t byte) {
@@ -52,7 +52,17 @@ struct Cursor {
     }
 
     // The string at the next position.
-    bool text(brake_json_slice &out);
+    bool text(brake_json_slice &out) {
+        uint32_t start = positions[place] + 1;
+        place += 1;
+        uint32_t end = scalar_end();
+        // simdjson has made sure that the string is closed, and only white space can follow it.
+        if (end <= start || bytes[end - 1] != '"') return false;
+        out.kind = BRAKE_JSON_TEXT;
+        out.bytes = bytes + start;
+        out.length = end - 1 - start;
+        return !has_escapes || unescape(out);
+    }
 
     // The string, number or literal at the next position.
     bool scalar(brake_json_slice &out);
@@ -61,7 +71,7 @@ struct Cursor {
     bool key(brake_json_slice &out) { return head() == '"' && text(out) && take(':'); }
 
     // Any value; objects and arrays are checked and skipped.
-    bool value(brake_json_slice &out);
+    bool value(brake_json_slice &out) { return head() == '"' ? text(out) : other_value(out); }
 
     brake_json_kind peek() const;
     brake_json_step next_token(brake_json_slice &out);
@@ -74,6 +84,8 @@ struct Cursor {
     }
 
 private:
+    bool unescape(brake_json_slice &text);
+    bool other_value(brake_json_slice &out);
     bool token_value(brake_json_slice &out);
     bool close(brake_json_slice &out);
 };

@@ -16,6 +16,8 @@ extern "C" {
 
 // For Swift's memory safety checks: only reading the pointer in it is unsafe, not holding it.
 #define BRAKE_SAFE __attribute__((swift_attr("safe")))
+// Too large to be copied where nobody sees it.
+#define BRAKE_UNIQUE __attribute__((swift_attr("~Copyable")))
 
 // A parser and its memory. One thread at a time.
 typedef struct brake_json brake_json;
@@ -48,7 +50,7 @@ typedef struct BRAKE_SAFE {
 } brake_json_slice;
 
 // The fields of an event which decide what it means; the last of equal keys wins.
-typedef struct BRAKE_SAFE {
+typedef struct BRAKE_SAFE BRAKE_UNIQUE {
     uint32_t start;   // where the value lies in the document
     uint32_t length;
     bool is_object;   // otherwise there are no fields
