@@ -2,13 +2,8 @@
 // per record. Logs that copy use its arena, logs that lend their own memory hand in a release.
 
 /// Records read from a log, with their bytes. One thread owns it: the one that polls.
-///
-/// Every value is followed by at least `padding` readable bytes, since the JSON parser reads beyond
-/// the end; what they hold is of no account.
 @safe
 package final class LogBatch {
-    /// How many bytes behind each value may be read.
-    package static let padding = 64
     /// The usual limit of a batch.
     package static let defaultBytesMax = 4 << 20
     /// What a record counts besides its bytes, so that empty ones have a limit too.
@@ -53,7 +48,7 @@ package final class LogBatch {
     ) -> Bool {
         let count = unsafe (key?.count ?? 0) + (value?.count ?? 0)
         guard hasRoom(forBytes: count, upTo: bytesMax) else { return false }
-        if unsafe arenaUsed + count + LogBatch.padding > arena.count {
+        if unsafe arenaUsed + count > arena.count {
             // Only the first record can be larger than the arena: nothing points into it yet.
             precondition(arenaUsed == 0, "the limit of bytes is above that of the arena")
             unsafe arena.deallocate()
@@ -66,8 +61,8 @@ package final class LogBatch {
         return true
     }
 
-    /// Adds a record whose bytes live elsewhere, followed by `padding` readable bytes, until
-    /// `onReset`'s closure releases them; false, and nothing done, when it has no room.
+    /// Adds a record whose bytes live elsewhere until `onReset`'s closure releases them; false, and
+    /// nothing done, when it has no room.
     package func append(lent record: LogRecord) -> Bool {
         let count = unsafe (record.key?.count ?? 0) + (record.value?.count ?? 0)
         guard hasRoom(forBytes: count, upTo: bytesMax) else { return false }
@@ -104,7 +99,7 @@ package final class LogBatch {
         arenaUsed = 0
         for release in releases { release() }
         releases.removeAll(keepingCapacity: true)
-        if unsafe arena.count > bytesMax + LogBatch.padding {
+        if unsafe arena.count > bytesMax {
             unsafe arena.deallocate()
             unsafe arena = LogBatch.allocateArena(bytesMax)
         }
@@ -124,10 +119,6 @@ package final class LogBatch {
     }
 
     private static func allocateArena(_ count: Int) -> UnsafeMutableRawBufferPointer {
-        let arena = UnsafeMutableRawBufferPointer.allocate(
-            byteCount: count + padding, alignment: 64)
-        // The padding is read, though never used: it shall not be somebody else's old bytes.
-        unsafe arena.initializeMemory(as: UInt8.self, repeating: 0)
-        return unsafe arena
+        UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 64)
     }
 }

@@ -19,8 +19,6 @@ final class FetchSource {
 
     /// Messages taken from the library at a time.
     static let chunkMax = 512
-    /// Memory is protected by the page: what lies on a value's last page may be read.
-    private static let pageBytes: UInt = 4_096
 
     let place: TopicPartition
     var position: Int64
@@ -69,8 +67,8 @@ final class FetchSource {
     /// Whether there is anything to take.
     var isWaiting: Bool { unsafe next < count || rd_kafka_queue_length(queue) > 0 }
 
-    /// Moves records into the batch until it holds so many bytes. Messages that are lent to the
-    /// batch are added to `lent`; the others have been copied.
+    /// Moves records into the batch until it holds so many bytes, and their messages, which are
+    /// lent to the batch, to `lent`.
     @unsafe
     func take(
         into batch: LogBatch, until bytes: Int, lent: inout ContiguousArray<LentMessage>
@@ -146,33 +144,14 @@ final class FetchSource {
         let value = unsafe message.pointee.payload.map {
             unsafe UnsafeRawBufferPointer(start: $0, count: message.pointee.len)
         }
-        if unsafe FetchSource.isPadded(value) {
-            let record = unsafe LogRecord(
-                topic: place.topic, partition: place.partition, offset: offset, append: append,
-                key: key, value: value)
-            guard batch.append(lent: record) else { return false }
-            unsafe lent.append(message)
-            next += 1
-        } else {
-            guard
-                unsafe batch.append(
-                    place.topic, partition: place.partition, offset: offset, append: append,
-                    key: key, value: value)
-            else { return false }
-            unsafe drop(message)
-        }
+        let record = unsafe LogRecord(
+            topic: place.topic, partition: place.partition, offset: offset, append: append,
+            key: key, value: value)
+        guard batch.append(lent: record) else { return false }
+        unsafe lent.append(message)
+        next += 1
         position = offset + 1
         return true
-    }
-
-    /// Whether the bytes that a batch promises behind each value may be read: they lie on the same
-    /// page as the value's last byte. What they hold is of no account.
-    @unsafe
-    private static func isPadded(_ value: UnsafeRawBufferPointer?) -> Bool {
-        guard let value = unsafe value else { return true }
-        guard let base = value.baseAddress, unsafe !value.isEmpty else { return false }
-        let last = unsafe UInt(bitPattern: base + value.count - 1)
-        return last % pageBytes + UInt(LogBatch.padding) < pageBytes
     }
 
     @unsafe

@@ -95,8 +95,8 @@ struct Recount {
 
     private mutating func decode(_ input: PartitionRecords.Input, into batch: inout EventBatch) {
         var rejected: [RejectedEvent] = []
-        unsafe withPadded(input.value) { value in
-            unsafe withPadded(input.key) { key in
+        unsafe withBytes(input.value) { value in
+            unsafe withBytes(input.key) { key in
                 unsafe decoder.decode(
                     value, append: input.append, from: .topic(input.type, key: key), into: &batch,
                     rejected: &rejected)
@@ -110,13 +110,9 @@ struct Recount {
         }
     }
 
-    /// The parser reads beyond the end of what it is given.
-    private func withPadded(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer?) -> Void) {
+    private func withBytes(_ bytes: [UInt8]?, _ body: (UnsafeRawBufferPointer?) -> Void) {
         guard let bytes else { return body(nil) }
-        let padded = bytes + [UInt8](repeating: 0, count: LogBatch.padding)
-        unsafe padded.withUnsafeBytes { all in
-            unsafe body(UnsafeRawBufferPointer(rebasing: all[..<bytes.count]))
-        }
+        unsafe bytes.withUnsafeBytes { unsafe body($0) }
     }
 
     /// An app that is refused has one letter an epoch.

@@ -18,32 +18,15 @@ struct LogBatchTests {
         #expect(batch.bytes <= 1_000)
     }
 
-    @Test("lets the parser read beyond the end of every value", arguments: [1, 100, 1_000, 9_000])
-    func padding(bytes: Int) {
-        let batch = LogBatch(bytesMax: 4_000)
-        while add([UInt8](repeating: 3, count: bytes), to: batch) {}
-        var sum = 0
-        for record in batch.records {
-            guard let value = unsafe record.value, let start = value.baseAddress else {
-                continue
-            }
-            // Under a memory checker this is where a batch without padding fails.
-            for index in 0..<(value.count + LogBatch.padding) {
-                sum += unsafe Int(start.load(fromByteOffset: index, as: UInt8.self))
-            }
-        }
-        #expect(sum >= 3 * bytes)
-    }
-
     @Test("releases lent memory at each reset and at its end, once")
     func releases() {
         var released = 0
         do {
             let batch = LogBatch(bytesMax: 1_000)
-            let lent = UnsafeMutableRawBufferPointer.allocate(byteCount: 164, alignment: 8)
+            let lent = UnsafeMutableRawBufferPointer.allocate(byteCount: 100, alignment: 8)
             let record = unsafe LogRecord(
                 topic: .session, partition: 0, offset: 0, append: 0, key: nil,
-                value: UnsafeRawBufferPointer(rebasing: lent[..<100]))
+                value: UnsafeRawBufferPointer(lent))
             let isAdded = batch.append(lent: record)
             #expect(isAdded)
             batch.onReset { released += 1 }

@@ -127,34 +127,6 @@ extension KafkaTests {
             }
         }
 
-        @Test("gives padding that can be read behind each value", .needsKafka)
-        func padding() async throws {
-            try await withKafka { log, _ in
-                try log.append(
-                    (0..<5_000).map { .init(.adEvent, 0, String(repeating: "v", count: $0 % 700)) })
-                let reader = try log.makeReader(from: [TopicPartition(.adEvent, 0): 0])
-                defer { reader.close() }
-                let batch = LogBatch()
-                var (count, sum) = (0, 0)
-                _ = try eventually("all records") { () -> Bool? in
-                    _ = try reader.poll(into: batch, waitMilliseconds: 20)
-                    for record in batch.records {
-                        guard let value = unsafe record.value, let base = value.baseAddress else {
-                            continue
-                        }
-                        // Would fault if the page behind were not there.
-                        let end = value.count + LogBatch.padding
-                        for index in 0..<end {
-                            unsafe sum &+= Int(base.load(fromByteOffset: index, as: UInt8.self))
-                        }
-                    }
-                    count += batch.records.count
-                    return count == 5_000 ? true : nil
-                }
-                #expect(sum != 0)
-            }
-        }
-
         @Test("proves that nothing waits, again and again, while nothing comes", .needsKafka)
         func freshProofs() async throws {
             try await withKafka { log, _ in
