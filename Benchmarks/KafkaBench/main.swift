@@ -1,6 +1,8 @@
 // How fast the log on Kafka is read, and how long commits and appends take, on a broker that runs:
 //     swift run -c release KafkaBench HOST:PORT [PREFIX] [PARTITIONS]
-// Reads whatever the input topics hold; missing topics are created.
+// Reads whatever the input topics hold; missing topics are created. Or it makes records of 20
+// events out of single ones, in topics of another prefix:
+//     swift run -c release KafkaBench HOST:PORT FROM-PREFIX PARTITIONS gather TO-PREFIX
 import EventLog
 import Foundation
 import KafkaLog
@@ -117,6 +119,13 @@ func append(_ log: KafkaLog, threads: Int, calls: Int, perCall: Int) {
 }
 
 do {
+    if arguments.count > 5, arguments[4] == "gather" {
+        var target = settings
+        target.prefix = arguments[5]
+        try KafkaTopics(target, partitions: partitions, replicas: 1).create()
+        try gather(from: KafkaLog(settings), into: KafkaLog(target), eventsPerRecord: 20)
+        exit(0)
+    }
     try KafkaTopics(settings, partitions: partitions, replicas: 1).create()
     let log = try KafkaLog(settings)
     for _ in 0..<3 { try consume(log) }
