@@ -28,11 +28,11 @@ measure() {
     "$program" collect --listen "127.0.0.1:$port" --log "$log" --log-level warning &
     collector=$!
     until curl -sf "http://127.0.0.1:$port/livez" >/dev/null; do sleep 0.1; done
-    wrk -t1 -c$connections -d10 -s ops/bench/uploads.lua "http://127.0.0.1:$port" >/dev/null
+    wrk -t1 -c"$connections" -d10 -s ops/bench/uploads.lua "http://127.0.0.1:$port" >/dev/null
     local before broker_before=0
     before=$(cpu "$collector")
     [[ -z $broker_pid ]] || broker_before=$(cpu "$broker_pid")
-    echo "$name: $(wrk -t1 -c$connections -d"$seconds" --latency \
+    echo "$name: $(wrk -t1 -c"$connections" -d"$seconds" --latency \
         -s ops/bench/uploads.lua "http://127.0.0.1:$port" | tail -1)"
     awk -v a="$before" -v b="$(cpu "$collector")" -v s="$seconds" \
         'BEGIN {printf "  collector %.2f cores", (b - a) / s}'
