@@ -56,13 +56,14 @@ extension Evaluator {
     /// The panes of a row that hold something: how many, then the distance and count of each.
     private func write(_ row: RowReference, to writer: inout SnapshotWriter) {
         guard !row.isNone else { return writer.write(0) }
-        let places = (0..<Panes.windows * Panes.perWindow).filter { rows.pane(row, $0) > 0 }
-        writer.write(places.count)
+        var count = 0
+        rows.forEachPane(row) { _, _ in count += 1 }
+        writer.write(count)
         writer.write(UInt64(rows.head(row)))
         var last = 0
-        for place in places {
-            writer.write(place - last)
-            writer.write(UInt64(rows.pane(row, place)))
+        rows.forEachPane(row) { place, count in
+            writer.write(UInt64(truncatingIfNeeded: place - last))
+            writer.write(UInt64(count))
             last = place
         }
     }
@@ -107,6 +108,7 @@ extension Evaluator {
         try Self.restore(&seenSessions, from: &reader)
         try Self.restore(&seenCrashes, from: &reader)
         guard reader.isAtEnd else { throw .damaged }
+        restoredPanes = []
     }
 
     private mutating func restoreApp(
@@ -175,20 +177,27 @@ extension Evaluator {
         let count = try reader.number(upTo: Panes.windows * Panes.perWindow)
         guard count > 0 else { return .none }
         let head = UInt32(try reader.number(upTo: Int(headSecond(at: max(clock, 0)))))
-        var panes = ContiguousArray<UInt32>(repeating: 0, count: Panes.windows * Panes.perWindow)
-        var place = 0
-        for _ in 0..<count {
-            place += try reader.number(upTo: panes.count)
-            guard place < panes.count else { throw .damaged }
-            panes[place] = UInt32(try reader.number(upTo: Int(UInt32.max)))
+        restoredPanes.removeAll(keepingCapacity: true)
+        var (place, most): (Int, UInt32) = (0, 0)
+        for index in 0..<count {
+            let distance = try reader.number(upTo: Panes.windows * Panes.perWindow)
+            place += distance
+            guard place < Panes.windows * Panes.perWindow, index == 0 || distance > 0 else {
+                throw .damaged
+            }
+            let pane = UInt32(try reader.number(upTo: Int(UInt32.max)))
+            restoredPanes.append(PaneCount(place: UInt8(place), count: pane))
+            most = max(most, pane)
         }
-        return rows.makeRow(head: head, panes: panes)
+        return rows.makeRow(head: head, most: most, panes: restoredPanes)
     }
 
     private static func restore(
         _ seen: inout SeenIDs, from reader: inout SnapshotReader
     ) throws(RestoreFault) {
         let count = try reader.number(upTo: 1 << 30)
+        // Each takes nine bytes at least: what a damaged count claims is not worth memory.
+        seen.reserve(min(count, reader.bytesLeft / 9))
         var append: Int64 = 0
         for _ in 0..<count {
             let hash = try reader.fixed()

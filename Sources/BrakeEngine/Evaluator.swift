@@ -56,6 +56,8 @@ package struct Evaluator: ~Copyable {
     var windowsFullAt = Evaluator.notStarted
     /// Counts without deciding, to fill windows again when no snapshot is left.
     var isRecounting = false
+    /// The panes of one row after the other, while a snapshot is read.
+    var restoredPanes: ContiguousArray<PaneCount> = []
     /// Keeps loads that look ahead from being optimised away.
     var warmth: UInt32 = 0
 

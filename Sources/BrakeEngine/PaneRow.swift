@@ -101,14 +101,27 @@ struct PaneRow<
         return wide
     }
 
-    /// A row with these panes, which its counters can hold.
-    init(head: UInt32, panes counts: borrowing ContiguousArray<UInt32>) {
+    /// Hands over the panes that hold something, in order of place.
+    @inline(__always)
+    func forEachPane(_ body: (_ place: Int, _ count: UInt32) -> Void) {
+        for place in 0..<panes.count where panes[place] > 0 { body(place, UInt32(panes[place])) }
+    }
+
+    /// Fills an empty row with panes, whose counts its counters can hold.
+    mutating func restore(head: UInt32, panes counts: borrowing ContiguousArray<PaneCount>) {
         self.head = head
-        for place in 0..<panes.count where counts[place] > 0 {
-            panes[place] = Counter(counts[place])
-            sums[place / Panes.perWindow] &+= Sum(truncatingIfNeeded: counts[place])
+        for index in counts.indices {
+            let (place, count) = (Int(counts[index].place), counts[index].count)
+            panes[place] = Counter(count)
+            sums[place / Panes.perWindow] &+= Sum(truncatingIfNeeded: count)
         }
     }
 
     init() {}
+}
+
+/// What a pane holds: its place in a row, and its count.
+struct PaneCount: BitwiseCopyable {
+    var place: UInt8
+    var count: UInt32
 }

@@ -115,13 +115,14 @@ struct RowPool: ~Copyable {
         row = .none
     }
 
-    /// The count in one of the 180 panes of a row.
-    func pane(_ row: RowReference, _ place: Int) -> UInt32 {
+    /// Hands over the panes of a row that hold something, in order of place.
+    @inline(__always)
+    func forEachPane(_ row: RowReference, _ body: (_ place: Int, _ count: UInt32) -> Void) {
         switch row.width {
-        case .none: 0
-        case .one: UInt32(ones[row.index].panes[place])
-        case .two: UInt32(twos[row.index].panes[place])
-        case .four: fours[row.index].panes[place]
+        case .none: return
+        case .one: ones[row.index].forEachPane(body)
+        case .two: twos[row.index].forEachPane(body)
+        case .four: fours[row.index].forEachPane(body)
         }
     }
 
@@ -135,25 +136,24 @@ struct RowPool: ~Copyable {
         }
     }
 
-    /// A row with these panes, as narrow as they allow: for restoring.
+    /// A row with these panes, as narrow as they allow: for restoring. Places are below 180 and
+    /// differ; `most` is the largest count.
     mutating func makeRow(
-        head: UInt32, panes: borrowing ContiguousArray<UInt32>
+        head: UInt32, most: UInt32, panes: borrowing ContiguousArray<PaneCount>
     ) -> RowReference {
-        precondition(panes.count == Panes.windows * Panes.perWindow, "a row has 180 panes")
-        let most = panes.reduce(0, max)
         switch most {
         case 0: return .none
         case ...UInt32(UInt8.max):
             let index = ones.allocate()
-            ones[index] = One(head: head, panes: panes)
+            ones[index].restore(head: head, panes: panes)
             return RowReference(width: .one, index: index)
         case ...UInt32(UInt16.max):
             let index = twos.allocate()
-            twos[index] = Two(head: head, panes: panes)
+            twos[index].restore(head: head, panes: panes)
             return RowReference(width: .two, index: index)
         default:
             let index = fours.allocate()
-            fours[index] = Four(head: head, panes: panes)
+            fours[index].restore(head: head, panes: panes)
             return RowReference(width: .four, index: index)
         }
     }

@@ -73,6 +73,13 @@ struct SeenIDs: ~Copyable {
         }
     }
 
+    /// Makes room for so many ids, if it may hold them: for restoring into an empty set.
+    mutating func reserve(_ entries: Int) {
+        var capacity = ring.count
+        while capacity < min(entries, capacityMax) { capacity *= 2 }
+        if capacity > ring.count { grow(to: capacity) }
+    }
+
     /// Puts back an entry of a snapshot; they come in order of arrival.
     mutating func restore(_ entry: Entry) {
         if count == ring.count { makeRoom() }
@@ -100,18 +107,18 @@ struct SeenIDs: ~Copyable {
     }
 
     private mutating func makeRoom() {
-        guard ring.count >= capacityMax else { return grow() }
+        guard ring.count >= capacityMax else { return grow(to: 2 * ring.count) }
         dropOldest()
         displaced += 1
     }
 
-    private mutating func grow() {
+    private mutating func grow(to capacity: Int) {
         var entries = ContiguousArray<Entry>()
-        entries.reserveCapacity(2 * ring.count)
+        entries.reserveCapacity(capacity)
         forEach { entries.append($0) }
         let kept = entries.count
         let empty = Entry(hash: 0, append: 0)
-        entries.append(contentsOf: repeatElement(empty, count: 2 * ring.count - kept))
+        entries.append(contentsOf: repeatElement(empty, count: capacity - kept))
         ring = entries
         oldest = 0
         index = .init(repeating: Self.vacant, count: 2 * ring.count)

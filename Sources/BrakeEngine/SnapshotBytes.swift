@@ -14,7 +14,9 @@ package enum RestoreFault: Error, Sendable, Equatable {
 struct SnapshotWriter {
     var bytes: [UInt8] = []
 
+    @inline(__always)
     mutating func write(_ number: UInt64) {
+        if number < 0x80 { return bytes.append(UInt8(truncatingIfNeeded: number)) }
         var rest = number
         while rest >= 0x80 {
             bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
@@ -32,9 +34,7 @@ struct SnapshotWriter {
 
     /// Eight bytes, for hashes.
     mutating func write(fixed number: UInt64) {
-        for shift in stride(from: 0, to: 64, by: 8) {
-            bytes.append(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
-        }
+        unsafe withUnsafeBytes(of: number.littleEndian) { unsafe bytes.append(contentsOf: $0) }
     }
 
     mutating func write(text: some Collection<UInt8>) {
@@ -51,14 +51,25 @@ struct SnapshotReader {
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     var isAtEnd: Bool { place == bytes.count }
+    var bytesLeft: Int { bytes.count - place }
 
+    @inline(__always)
     mutating func byte() throws(RestoreFault) -> UInt8 {
         guard place < bytes.count else { throw .damaged }
         place += 1
         return bytes[place - 1]
     }
 
+    @inline(__always)
     mutating func number() throws(RestoreFault) -> UInt64 {
+        if place < bytes.count, bytes[place] < 0x80 {
+            place += 1
+            return UInt64(bytes[place - 1])
+        }
+        return try longNumber()
+    }
+
+    private mutating func longNumber() throws(RestoreFault) -> UInt64 {
         var number: UInt64 = 0
         var shift: UInt64 = 0
         while true {
@@ -83,17 +94,18 @@ struct SnapshotReader {
     }
 
     mutating func fixed() throws(RestoreFault) -> UInt64 {
-        var number: UInt64 = 0
-        for shift in stride(from: 0, to: 64, by: 8) {
-            number |= UInt64(try byte()) << UInt64(shift)
+        guard bytes.count - place >= 8 else { throw .damaged }
+        defer { place += 8 }
+        return unsafe bytes.withUnsafeBytes { bytes in
+            unsafe UInt64(
+                littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
         }
-        return number
     }
 
-    mutating func text(bytesMax: Int) throws(RestoreFault) -> [UInt8] {
+    mutating func text(bytesMax: Int) throws(RestoreFault) -> ArraySlice<UInt8> {
         let count = try number(upTo: bytesMax)
         guard bytes.count - place >= count else { throw .damaged }
         place += count
-        return Array(bytes[place - count..<place])
+        return bytes[place - count..<place]
     }
 }

@@ -19,6 +19,8 @@ struct BenchEngine {
 
     private static let batchEvents = 4_096
     private static let runs = 5
+    /// Events of each app before a snapshot is measured.
+    private static let snapshotRounds = 60
     private let policy: Policy
 
     init(policy: Policy) { self.policy = policy }
@@ -38,6 +40,45 @@ struct BenchEngine {
         ] {
             measureSpeed(load)
         }
+    }
+
+    /// The state of a partition of a million apps in four: how large it is as bytes, how long it
+    /// takes to write them, during which nothing is decided, and to read them.
+    func runSnapshot() {
+        let load = Load(name: "", apps: 250_000, events: 250_000, rate: 25_000, inTurn: true)
+        var evaluator = makeEvaluator(load)
+        var decisions = Decisions()
+        var start: Int64 = 1_700_000_000_000
+        for round in 0..<Self.snapshotRounds {
+            for batch in makeBatches(load, seed: UInt64(round), start: start) {
+                evaluator.apply(batch, into: &decisions)
+                decisions.removeAll()
+            }
+            start = evaluator.clock
+        }
+        var (writing, reading): ([Int64], [Int64]) = ([], [])
+        var bytes = 0
+        for _ in 0..<Self.runs {
+            var begun = threadNanoseconds()
+            let image = evaluator.snapshot()
+            writing.append((threadNanoseconds() - begun) / 1_000_000)
+            bytes = image.count
+            begun = threadNanoseconds()
+            do {
+                let restored = try Evaluator(
+                    restoring: image, policies: [policy],
+                    limits: EvaluatorLimits(appsMax: load.apps))
+                reading.append((threadNanoseconds() - begun) / 1_000_000)
+                precondition(restored.checksum == evaluator.checksum, "it is the same")
+            } catch {
+                preconditionFailure("a snapshot can be restored: \(error)")
+            }
+        }
+        print(
+            "snapshot: \(load.apps) apps, each with an event every 10 s for ten minutes: "
+                + "\(bytes / load.apps) bytes an app, \(writing.sorted()[Self.runs / 2]) ms to take, "
+                + "\(reading.sorted()[Self.runs / 2]) ms to restore, of one thread, "
+                + "medians of \(Self.runs) runs")
     }
 
     private func measureSpeed(_ load: Load) {
