@@ -10,6 +10,7 @@ import EventLog
 struct EpochCommit {
     let outputs: [OutgoingRecord]
     private let partition: Int
+    private let record: EpochRecord
     private let snapshot: EpochRecord.SnapshotPointer?
 
     /// Closes over the group's open epoch; nothing in the group changes before the commit.
@@ -44,10 +45,9 @@ struct EpochCommit {
             pointer = .init(epoch: number, offset: 0, chunks: chunks.count, bytes: image.count)
         }
         snapshot = pointer
+        record = Self.record(of: group, number, generation, policies)
         outputs.append(
-            OutgoingRecord(
-                .epoch, partition: partition, key: nil,
-                value: Self.record(of: group, number, generation, policies).encode()))
+            OutgoingRecord(.epoch, partition: partition, key: nil, value: record.encode()))
         self.outputs = outputs
     }
 
@@ -75,6 +75,7 @@ struct EpochCommit {
             group.snapshots.insert(snapshot, at: 0)
             if group.snapshots.count > EpochRecord.snapshotsMax { group.snapshots.removeLast() }
         }
+        group.lastEpoch = record
         group.closeEpoch()
     }
 }

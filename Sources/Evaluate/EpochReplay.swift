@@ -8,55 +8,74 @@ import EventLog
 /// Feeds a group with what the inputs hold, epoch by epoch. One thread owns it; `close` ends it.
 final class EpochReplay {
     private let log: any EventLog
-    private let group: PartitionGroup
+    let group: PartitionGroup
     private let scan: LogScan
     private let decoder = EventDecoder()
     /// By input, the append time of the first record read.
     private(set) var firstAppends: [Int64?] = EventType.allCases.map { _ in nil }
 
-    /// Begins at the end offsets of the epoch before the first to be counted.
-    init(
-        log: any EventLog, group: PartitionGroup, from start: EpochRecord.Offsets
-    ) throws(LogFault) {
+    /// Begins where the scan does: at the end offsets of the epoch before the first to be counted.
+    init(_ log: any EventLog, _ group: PartitionGroup, _ scan: LogScan) {
         self.log = log
         self.group = group
-        var positions: [TopicPartition: Int64] = [:]
-        for type in EventType.allCases {
-            positions[Self.place(type, group.partition)] = start[type]
-        }
-        scan = try LogScan(log, from: positions)
+        self.scan = scan
     }
 
-    /// Counts one epoch, and checks that it comes out as it did.
+    /// A scan of the inputs of a partition.
+    static func scan(
+        of partition: Int, in log: any EventLog, from start: EpochRecord.Offsets
+    ) throws(LogFault) -> LogScan {
+        var positions: [TopicPartition: Int64] = [:]
+        for type in EventType.allCases { positions[place(type, partition)] = start[type] }
+        return try LogScan(log, from: positions)
+    }
+
+    /// Counts one epoch, and checks that it comes out as it did; waits for the log.
     func count(_ epoch: EpochRecord) throws(LogFault) {
-        try count(upTo: epoch.offsets, clock: epoch.clock)
-        guard group.evaluator.checksum == epoch.checksum else {
+        while try count(epoch, waitMilliseconds: LogScan.pollMilliseconds) != .done {}
+    }
+
+    /// Counts a piece of one epoch, and checks that it comes out as it did.
+    func count(_ epoch: EpochRecord, waitMilliseconds: Int) throws(LogFault) -> Piece {
+        let piece = try count(
+            upTo: epoch.offsets, clock: epoch.clock, waitMilliseconds: waitMilliseconds)
+        guard piece == .done else { return piece }
+        guard group.evaluator.checksum == epoch.checksum else { throw differs(epoch) }
+        return .done
+    }
+
+    /// Counts a piece of what lies before these offsets, and moves the clock when that is done.
+    /// Reads an input only when the merge cannot go on without it, so that no more than a piece of
+    /// each waits in memory.
+    func count(
+        upTo ends: EpochRecord.Offsets, clock: Int64, waitMilliseconds: Int
+    ) throws(LogFault) -> Piece {
+        let ends = EventType.allCases.map { ends[$0] }
+        guard let input = group.recount(upTo: ends, clock: clock) else { return .done }
+        let type = EventType.allCases[input]
+        let piece = try scan.next(
+            of: Self.place(type, group.partition), waitMilliseconds: waitMilliseconds
+        ) { records in
+            if firstAppends[input] == nil { firstAppends[input] = records.first?.append }
+            group.take(records, as: type, with: decoder)
+        }
+        guard piece != .done else {
             throw LogFault(
                 "replay", at: "partition \(group.partition) of \(log.place)",
-                reason: "counted again, epoch \(epoch.number) has another checksum",
-                hint: "the inputs are not those it was made of, or the policy is another one of "
-                    + "the same version: was the log replaced or cut, the policy edited?",
-                remedy: .stop)
+                reason: "the inputs end before the epochs that were made of them",
+                hint: "was the log replaced or cut?", remedy: .stop)
         }
+        return piece
     }
 
-    /// Counts what lies before these offsets, then moves the clock. Reads an input only when the
-    /// merge cannot go on without it, so that no more than a piece of each waits in memory.
-    func count(upTo ends: EpochRecord.Offsets, clock: Int64) throws(LogFault) {
-        let ends = EventType.allCases.map { ends[$0] }
-        while let input = group.recount(upTo: ends, clock: clock) {
-            let type = EventType.allCases[input]
-            let more = try scan.next(of: Self.place(type, group.partition)) { records in
-                if firstAppends[input] == nil { firstAppends[input] = records.first?.append }
-                group.take(records, as: type, with: decoder)
-            }
-            guard more else {
-                throw LogFault(
-                    "replay", at: "partition \(group.partition) of \(log.place)",
-                    reason: "the inputs end before the epochs that were made of them",
-                    hint: "was the log replaced or cut?", remedy: .stop)
-            }
-        }
+    /// The fault of an epoch that comes out otherwise.
+    func differs(_ epoch: EpochRecord) -> LogFault {
+        LogFault(
+            "replay", at: "partition \(group.partition) of \(log.place)",
+            reason: "counted again, epoch \(epoch.number) has another checksum",
+            hint: "the inputs are not those it was made of, or the policy is another one of "
+                + "the same version: was the log replaced or cut, the policy edited?",
+            remedy: .stop)
     }
 
     func close() { scan.close() }

@@ -15,6 +15,7 @@ package struct EvaluateMetrics: Sendable {
     private let faults: Family<Counter>
     private let clockAge: Family<Gauge>
     private let apps: Family<Gauge>
+    private let restoring: Family<Gauge>
 
     package init(_ metrics: Metrics) {
         events = metrics.counter(
@@ -43,9 +44,17 @@ package struct EvaluateMetrics: Sendable {
             labels: ["partition"])
         apps = metrics.gauge(
             "adbrake_evaluate_apps", help: "Apps known, by partition.", labels: ["partition"])
+        restoring = metrics.gauge(
+            "adbrake_evaluate_restoring",
+            help: "1 while a partition waits for its state and so decides nothing.",
+            labels: ["partition"])
     }
 
     func fault(_ operation: String) { faults.add(1, operation) }
+
+    func restoring(_ isSo: Bool, _ partition: Int) {
+        restoring.set(isSo ? 1 : 0, String(partition))
+    }
 
     func committed(seconds: Double) { commits.series().observe(seconds) }
 

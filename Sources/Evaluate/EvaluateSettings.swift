@@ -15,6 +15,10 @@ package struct EvaluateSettings: Sendable {
     package var heartbeatMilliseconds: Int64 = 2_000
     /// How often the state is put into the log.
     package var snapshotMilliseconds: Int64 = 60_000
+    /// How long a lane restores a partition before it looks after the others again.
+    package var restorePieceMilliseconds: Int64 = 50
+    /// Set when partitions are to be made anew from the topics.
+    package var rebuild: Rebuild?
 
     /// What a partition may hold in a process of so many apps. Apps spread evenly enough: each
     /// partition has room for three times its share. It must not depend on other partitions, or a

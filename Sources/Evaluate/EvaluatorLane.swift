@@ -34,10 +34,8 @@ package final class EvaluatorLane {
     /// Until the log has said that no change waits: what is revoked is given away by asking again.
     private var assignmentWaits = true
     /// Assigned, but not restored yet.
-    private var unrestored: [Int] = []
-    /// Restored, and not told of yet.
-    private var restores: [(hasSnapshot: Bool, epochs: Int)] = []
-    /// Revoked, and forgotten once what is open of them is committed.
+    private let restores: LaneRestores
+    /// Revoked, and given up once what is open of them is committed.
     private var leaving: [Int] = []
     /// Handed to the log, which has not confirmed it: nothing else happens before it has.
     private var pending: LaneCommit?
@@ -55,6 +53,11 @@ package final class EvaluatorLane {
         self.metrics = metrics
         self.clocks = clocks
         schedule = LaneSchedule(settings)
+        restores = LaneRestores(
+            lane: lane,
+            Restore.Setting(
+                log: log, policies: settings.policies, limits: settings.limits, logger: logger,
+                clocks: clocks), settings, metrics, clocks)
     }
 
     /// Works until asked to stop; then commits what is counted, with a snapshot, and leaves.
@@ -78,13 +81,15 @@ package final class EvaluatorLane {
     package func step(waitMilliseconds: Int) throws(LogFault) {
         try finishCommit()
         let worker = try joined()
-        if assignmentWaits || groups.isEmpty && unrestored.isEmpty {
+        if assignmentWaits || groups.isEmpty && restores.isEmpty {
             try settleAssignment(worker, waitMilliseconds: groups.isEmpty ? waitMilliseconds : 0)
         }
-        // One at a time: the partitions that are restored already do not wait for all others.
-        if let partition = unrestored.first { try restore(partition, worker) }
-        if groups.isEmpty { return }
-        try read(worker, waitMilliseconds: unrestored.isEmpty ? waitMilliseconds : 0)
+        // A piece at a time: the partitions that are restored already do not wait for all others,
+        // and the group hears from this member.
+        if !restores.isEmpty { try restore(worker) }
+        if groups.isEmpty && restores.isEmpty { return }
+        try read(
+            worker, waitMilliseconds: min(waitMilliseconds, restores.othersMayWaitMilliseconds))
         let groups = orderedGroups
         try commit(groups.filter(\.mustCut), worker)
         for group in groups {
@@ -156,7 +161,7 @@ package final class EvaluatorLane {
             wait = 0
             switch change {
             case .assigned(let partitions):
-                unrestored = (unrestored + partitions).sorted()
+                restores.add(partitions)
                 log("partitions assigned", partitions)
             case .revoked(let partitions):
                 leaving = partitions
@@ -169,42 +174,20 @@ package final class EvaluatorLane {
         assignmentWaits = false
     }
 
-    private func restore(_ partition: Int, _ worker: any LogWorker) throws(LogFault) {
-        let restore = Restore(
-            log: log, partition: partition, policies: settings.policies, limits: settings.limits,
-            logger: logger)
-        let restored = try restore.run(
-            committed: try worker.committedPositions(partition: partition))
-        let group = restored.group
-        try worker.start(partition: partition, at: group.positions)
-        unrestored.removeFirst()
-        restores.append((restored.hasSnapshot, restored.epochs))
-        groups[partition] = group
-        tallies[partition] = group.evaluator.tallies
+    private func restore(_ worker: any LogWorker) throws(LogFault) {
+        guard let group = try restores.step(worker, isAlone: groups.isEmpty) else { return }
+        groups[group.partition] = group
+        tallies[group.partition] = group.evaluator.tallies
         schedule.add(group, partitions: log.partitions, now: clocks.monotonicMilliseconds())
-        if unrestored.isEmpty { tellRestores() }
-    }
-
-    /// Says by what the partitions have been brought back: after a clean stop by snapshots, with
-    /// hardly an epoch to count again.
-    private func tellRestores() {
-        logger.info(
-            "partitions restored",
-            [
-                "lane": LogValue(lane), "partitions": LogValue(restores.count),
-                "snapshots": LogValue(restores.count(where: \.hasSnapshot)),
-                "epochs_counted_again": LogValue(restores.reduce(0) { $0 + $1.epochs }),
-            ])
-        restores.removeAll()
     }
 
     private func forgetLeaving() {
         for partition in leaving {
-            groups[partition] = nil
+            if let group = groups.removeValue(forKey: partition) { restores.keep(group) }
             tallies[partition] = nil
             schedule.remove(partition)
         }
-        unrestored.removeAll { leaving.contains($0) }
+        restores.remove(leaving)
         leaving.removeAll()
     }
 

@@ -44,9 +44,10 @@ package struct LogReplay {
         var outcome = Outcome()
         var records: [ThrottleRecord] = []
         for partition in 0..<log.partitions {
-            let history = EpochHistory(log: log, partition: partition)
-            if let last = try history.last(), last.policies.first == version {
-                outcome.epochs += try replay(history, upTo: last, into: &records)
+            if let last = try EpochHistory.last(of: partition, in: log),
+                last.policies.first == version
+            {
+                outcome.epochs += try replay(partition, upTo: last, into: &records)
             } else {
                 outcome.partitionsByTime += 1
                 try replayAppendTimes(partition, into: &records)
@@ -68,10 +69,9 @@ package struct LogReplay {
 
     /// Returns the count of epochs.
     private func replay(
-        _ history: EpochHistory, upTo last: EpochRecord, into records: inout [ThrottleRecord]
+        _ partition: Int, upTo last: EpochRecord, into records: inout [ThrottleRecord]
     ) throws(LogFault) -> Int {
-        let partition = history.partition
-        let epochs = try history.epochs(from: 1, upTo: last)
+        let epochs = try EpochHistory(of: partition, from: 1, upTo: last, in: log).all()
         let start = try firstOffsets(partition)
         guard epochs.first?.number == 1, EventType.allCases.allSatisfy({ start[$0] == 0 }) else {
             throw LogFault(
@@ -88,7 +88,8 @@ package struct LogReplay {
                 remedy: .stop)
         }
         let group = makeGroup(partition, at: start)
-        let replay = try EpochReplay(log: log, group: group, from: start)
+        let scan = try EpochReplay.scan(of: partition, in: log, from: start)
+        let replay = EpochReplay(log, group, scan)
         defer { replay.close() }
         for epoch in epochs {
             try replay.count(epoch)

@@ -33,6 +33,8 @@ final class PartitionGroup {
     private var committedClock: Int64
 
     // The last committed epoch.
+    /// As it is in the log, nil before the first.
+    var lastEpoch: EpochRecord?
     var number: Int64
     var snapshots: [EpochRecord.SnapshotPointer]
     var throttleEnd: Int64
@@ -259,6 +261,7 @@ final class PartitionGroup {
     /// Forgets what was read beyond the last counted record: it will be read again.
     func dropUncounted() {
         queues = queues.map { InputQueue(position: $0.position) }
+        ended = queues.map { _ in false }
         waitingLetters = queues.map { _ in [] }
         dropOutputs()
         rejected.removeAll()

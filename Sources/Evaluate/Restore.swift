@@ -6,61 +6,156 @@ import BrakeWire
 import EventLog
 import Runtime
 
-/// A partition group that has been brought back, and by what.
-struct Restored {
-    let group: PartitionGroup
-    /// Whether it began with a snapshot.
-    var hasSnapshot = false
-    /// Epochs that were counted again.
-    var epochs = 0
-}
+/// Restores one partition group, piece by piece, so that a lane goes on with its other partitions
+/// meanwhile and hears of it when this one is given to another lane.
+///
+/// The order is that of trust: what was committed, the epoch that goes with it, the state that this
+/// lane itself had when it committed that epoch, the newest snapshot that is whole, the inputs
+/// after it, epoch by epoch. Every epoch's checksum is compared; one that differs stops the
+/// partition rather than deciding on counts that are not those of the log.
+final class Restore {
+    private enum Stage {
+        case last(EpochHistory)
+        /// The next snapshot, or what is done without one.
+        case choice
+        case snapshot(SnapshotScan)
+        case epochs(EpochHistory, after: EpochRecord.SnapshotPointer?)
+        case states(PublishedStates, from: EpochRecord.Offsets, epochs: [EpochRecord])
+        case inputs(Recounting)
+        case done(PartitionGroup)
+    }
 
-/// Restores one partition group. The order is that of trust: what was committed, the epoch that
-/// goes with it, the newest snapshot that is whole, the inputs after it, epoch by epoch. Every
-/// epoch's checksum is compared; one that differs stops the partition rather than deciding on
-/// counts that are not those of the log.
-struct Restore {
-    let log: any EventLog
+    /// What a restore is made with.
+    struct Setting {
+        let log: any EventLog
+        let policies: [Policy]
+        let limits: EvaluatorLimits
+        let logger: Logger
+        let clocks: Clocks
+    }
+
     let partition: Int
-    let policies: [Policy]
-    let limits: EvaluatorLimits
-    let logger: Logger
+    /// Whether it takes nothing but the epochs and the inputs, whatever snapshots there are.
+    let isRebuild: Bool
+    private(set) var account = RestoreAccount()
+    private let setting: Setting
+    private var log: any EventLog { setting.log }
+    private var committed: [TopicPartition: Int64] = [:]
+    private var kept: PartitionGroup?
+    private var stage: Stage
+    /// Where it was when its partition was taken away.
+    private var interrupted: Stage?
+    private var last: EpochRecord?
+    /// Of the last epoch, those not tried yet.
+    private var pointers: ArraySlice<EpochRecord.SnapshotPointer> = []
+    /// Between being read from a snapshot and being in a group.
+    private var evaluator: Evaluator?
 
-    /// The group as it was when these positions were committed.
-    func run(committed: [TopicPartition: Int64]) throws(LogFault) -> Restored {
-        let history = EpochHistory(log: log, partition: partition)
-        guard let last = try history.last() else {
-            guard committed.isEmpty else {
-                throw fault("positions are committed, but no epoch is there to explain them")
-            }
-            return Restored(
-                group: try makeGroup(
-                    Evaluator(policies: policies, limits: limits), at: try firstOffsets(),
-                    after: nil))
+    /// `kept`: the group as this lane had it when it last owned the partition.
+    init(
+        _ partition: Int, isRebuild: Bool, kept: PartitionGroup? = nil, _ setting: Setting
+    ) {
+        self.partition = partition
+        self.isRebuild = isRebuild
+        self.kept = isRebuild ? nil : kept
+        self.setting = setting
+        stage = .last(EpochHistory(lastOf: partition, in: setting.log))
+    }
+
+    /// The group, once it is done.
+    var group: PartitionGroup? {
+        guard case .done(let group) = stage else { return nil }
+        return group
+    }
+
+    /// Begins, or goes on after the partition was away, if nothing has been committed meanwhile.
+    func begin(committed: [TopicPartition: Int64]) {
+        self.committed = committed
+        if case .last = stage {} else if interrupted == nil { interrupted = stage }
+        stage = .last(EpochHistory(lastOf: partition, in: log))
+    }
+
+    /// Does the next piece, and waits so long for the log at the most.
+    func step(waitMilliseconds: Int) throws(LogFault) -> Piece {
+        switch stage {
+        case .last(let history):
+            let piece = try history.step(waitMilliseconds: waitMilliseconds)
+            guard piece == .done else { return piece }
+            try begin(after: history.found.last)
+        case .choice:
+            try choose()
+        case .snapshot(let scan):
+            return try read(scan, waitMilliseconds: waitMilliseconds)
+        case .epochs(let history, let pointer):
+            let piece = try history.step(waitMilliseconds: waitMilliseconds)
+            guard piece == .done else { return piece }
+            try plan(history.found, after: pointer)
+        case .states(let states, let start, let epochs):
+            note(.states, Int(states.offsetsRead), of: Int(states.offsets))
+            let piece = try states.step(waitMilliseconds: waitMilliseconds)
+            guard piece == .done else { return piece }
+            try recount(states, from: start, epochs)
+            states.close()
+        case .inputs(let recounting):
+            let piece = try recounting.step(waitMilliseconds: waitMilliseconds)
+            note(.inputs, Int(recounting.recordsCounted), of: Int(recounting.records))
+            guard piece == .done else { return piece }
+            account.epochs = recounting.epochsCounted
+            account.epochsCompared = recounting.epochsCompared
+            account.records = Int(recounting.records)
+            recounting.close()
+            finish(recounting.group)
+        case .done: return .done
+        }
+        return group == nil ? .more : .done
+    }
+
+    private func note(_ stage: RestoreAccount.Stage, _ done: Int, of total: Int) {
+        account.note(stage, done, of: total, now: setting.clocks.monotonicMilliseconds())
+    }
+
+    private func finish(_ group: PartitionGroup) {
+        group.lastEpoch = last
+        stage = .done(group)
+    }
+
+    // MARK: The last epoch
+
+    private func begin(after last: EpochRecord?) throws(LogFault) {
+        if let interrupted, last != nil, last == self.last {
+            try check(last, against: committed)
+            self.interrupted = nil
+            stage = interrupted
+            return
+        }
+        interrupted = nil
+        account = RestoreAccount()
+        self.last = last
+        guard let last else {
+            try check(nil, against: committed)
+            let (start, end) = (try firstOffsets(), try throttleEnd())
+            let empty = Evaluator(policies: setting.policies, limits: setting.limits)
+            return finish(makeGroup(empty, at: start, snapshots: [], throttleEnd: end))
         }
         try check(last, against: committed)
-        for pointer in last.snapshots {
-            guard let evaluator = try restoreImage(pointer) else { continue }
-            let epochs = try history.epochs(from: pointer.epoch, upTo: last)
-            guard let first = epochs.first, first.number == pointer.epoch else {
-                warn("the epoch of a snapshot is no longer there", pointer)
-                continue
-            }
-            let rest = Array(epochs.dropFirst())
-            guard rest.allSatisfy(isRepeatable) else {
-                warnOfOtherSettings()
-                let group = try recount(evaluator, from: first.offsets, upTo: last)
-                return Restored(group: group, hasSnapshot: true, epochs: rest.count)
-            }
-            let group = try replay(evaluator, epochs: rest, from: first.offsets)
-            return Restored(group: group, hasSnapshot: true, epochs: rest.count)
+        if let kept, kept.lastEpoch == last, kept.positions == committed {
+            account.origin = .kept
+            return finish(kept)
         }
-        return try withoutSnapshot(history, last)
+        kept = nil
+        pointers = isRebuild ? [] : last.snapshots[...]
+        stage = .choice
     }
 
     private func check(
-        _ last: EpochRecord, against committed: [TopicPartition: Int64]
+        _ last: EpochRecord?, against committed: [TopicPartition: Int64]
     ) throws(LogFault) {
+        guard let last else {
+            guard committed.isEmpty else {
+                throw fault("positions are committed, but no epoch is there to explain them")
+            }
+            return
+        }
         for type in EventType.allCases {
             let position = committed[place(type)]
             guard position == last.offsets[type] else {
@@ -71,168 +166,194 @@ struct Restore {
         }
     }
 
-    // MARK: From a snapshot
+    // MARK: A snapshot
 
-    /// The evaluator of a snapshot, nil, and said, when that is torn or missing. A log that does
-    /// not answer is neither.
-    private func restoreImage(
-        _ pointer: EpochRecord.SnapshotPointer
-    ) throws(LogFault) -> Evaluator? {
-        var image = SnapshotImage(
-            partition: partition, epoch: pointer.epoch, chunks: pointer.chunks,
-            bytes: pointer.bytes)
+    private func choose() throws(LogFault) {
+        guard let pointer = pointers.first else { return try beginWithoutSnapshot() }
         do {
-            let place = TopicPartition(.snapshot, partition)
-            let scan = try LogScan(log, from: [place: pointer.offset])
-            defer { scan.close() }
-            while !image.isWhole {
-                var isTorn: (any Error)?
-                let more = try scan.next { records in
-                    for record in records where isTorn == nil && !image.isWhole {
-                        guard let value = unsafe record.value else { continue }
-                        do { unsafe try image.append(value) } catch { isTorn = error }
-                    }
-                }
-                if let isTorn { throw isTorn }
-                guard more || image.isWhole else { break }
-            }
-            return try Evaluator(
-                restoring: try image.finish(), policies: policies, limits: limits)
-        } catch let fault as LogFault where fault.remedy != .stop {
-            throw fault
+            stage = .snapshot(try SnapshotScan(pointer, of: partition, in: log))
         } catch {
-            warn("a snapshot cannot be used: \(error)", pointer)
-            return nil
+            try fallBack(from: pointer, since: error)
         }
     }
 
-    /// Counts the epochs after a snapshot again; what they publish is in the log already.
-    private func replay(
-        _ evaluator: consuming Evaluator, epochs: [EpochRecord], from start: EpochRecord.Offsets
-    ) throws(LogFault) -> PartitionGroup {
-        guard let last = epochs.last else {
+    private func read(_ scan: SnapshotScan, waitMilliseconds: Int) throws(LogFault) -> Piece {
+        do {
+            let piece = try scan.step(waitMilliseconds: waitMilliseconds)
+            note(.snapshot, scan.bytesRead, of: scan.pointer.bytes)
+            guard piece == .done else { return piece }
+            evaluator = try scan.evaluator(policies: setting.policies, limits: setting.limits)
+            scan.close()
+            stage = .epochs(try epochs(from: scan.pointer.epoch), after: scan.pointer)
+        } catch {
+            try fallBack(from: scan.pointer, since: error)
+        }
+        return .more
+    }
+
+    private func epochs(from number: Int64) throws(LogFault) -> EpochHistory {
+        guard let last else { throw fault("no epoch is there") }
+        return EpochHistory(of: partition, from: number, upTo: last, in: log)
+    }
+
+    /// Goes on with an older snapshot, and says so, when one is torn or missing. A log that does
+    /// not answer is neither.
+    private func fallBack(
+        from pointer: EpochRecord.SnapshotPointer, since reason: any Error
+    ) throws(LogFault) {
+        if let fault = reason as? LogFault, fault.remedy != .stop { throw fault }
+        skip(pointer, "a snapshot cannot be used: \(reason)")
+    }
+
+    private func skip(_ pointer: EpochRecord.SnapshotPointer, _ reason: String) {
+        setting.logger.warning(
+            "falling back to an older snapshot",
+            [
+                "partition": LogValue(partition), "epoch": LogValue(Int(pointer.epoch)),
+                "reason": .text(reason),
+            ])
+        evaluator = nil
+        pointers.removeFirst()
+        stage = .choice
+    }
+
+    /// What to count again, with the epochs from that of the snapshot on, or from the first.
+    private func plan(
+        _ epochs: [EpochRecord], after pointer: EpochRecord.SnapshotPointer?
+    ) throws(LogFault) {
+        guard let pointer else { return try planWithoutSnapshot(epochs) }
+        guard let first = epochs.first, first.number == pointer.epoch else {
+            return skip(pointer, "its epoch is no longer there")
+        }
+        account.origin = .snapshot
+        let rest = Array(epochs.dropFirst())
+        guard !rest.isEmpty else {
             // The snapshot is that of the last epoch, but the last epoch cannot yet point to it.
             throw fault("an epoch points to a snapshot of itself")
         }
-        let group = try makeGroup(evaluator, at: start, after: last)
-        let replay = try EpochReplay(log: log, group: group, from: start)
-        defer { replay.close() }
-        for epoch in epochs {
-            try replay.count(epoch)
-            group.dropOutputs()
-        }
-        group.dropUncounted()
-        return group
+        if rest.allSatisfy(isRepeatable) { return try replay(rest, from: first.offsets) }
+        warnOfOtherSettings()
+        try beginStates(from: first.offsets, rest)
     }
 
     // MARK: Without one
 
-    /// Every epoch again if all are there, else states as published and windows from the inputs.
-    private func withoutSnapshot(
-        _ history: EpochHistory, _ last: EpochRecord
-    ) throws(LogFault) -> Restored {
-        let first = try firstOffsets()
-        let empty = Evaluator(policies: policies, limits: limits)
-        if EventType.allCases.allSatisfy({ first[$0] == 0 }) {
-            let epochs = try history.epochs(from: 1, upTo: last)
-            if epochs.first?.number == 1, epochs.allSatisfy(isRepeatable) {
-                let group = try replay(empty, epochs: epochs, from: first)
-                return Restored(group: group, epochs: epochs.count)
-            }
-            if epochs.first?.number == 1 {
-                warnOfOtherSettings()
-                return Restored(group: try recount(empty, from: first, upTo: last))
-            }
+    private func beginWithoutSnapshot() throws(LogFault) {
+        let start = try firstOffsets()
+        if isRebuild || EventType.allCases.allSatisfy({ start[$0] == 0 }) {
+            stage = .epochs(try epochs(from: 1), after: nil)
+        } else {
+            try beginCut(from: start, [])
         }
-        logger.warning(
-            "no snapshot is left: states as published, windows from the inputs still there",
-            ["partition": LogValue(partition)])
-        return Restored(group: try recount(empty, from: first, upTo: last))
     }
 
-    // MARK: Without the decisions
+    /// Every epoch again if all are there, else states as published and windows from the inputs.
+    private func planWithoutSnapshot(_ epochs: [EpochRecord]) throws(LogFault) {
+        let start = try firstOffsets()
+        let isWhole =
+            epochs.first?.number == 1 && EventType.allCases.allSatisfy { start[$0] == 0 }
+        guard isWhole else { return try beginCut(from: start, epochs) }
+        evaluator = Evaluator(policies: setting.policies, limits: setting.limits)
+        if epochs.allSatisfy(isRepeatable) {
+            account.origin = .everyEpoch
+            return try replay(epochs, from: start)
+        }
+        account.origin = .publishedStates
+        warnOfOtherSettings()
+        try beginStates(from: start, epochs)
+    }
+
+    private func beginCut(
+        from start: EpochRecord.Offsets, _ epochs: [EpochRecord]
+    ) throws(LogFault) {
+        account.origin = .publishedStates
+        account.firstOffsets = start
+        account.firstEpoch = epochs.first?.number
+        if !isRebuild {
+            setting.logger.warning(
+                "no snapshot is left: states as published, windows from the inputs still there",
+                ["partition": LogValue(partition)])
+        }
+        evaluator = Evaluator(policies: setting.policies, limits: setting.limits)
+        // Epochs that reach before what is left of the inputs cannot be counted one by one.
+        let left = epochs.drop { epoch in
+            EventType.allCases.contains { epoch.offsets[$0] < start[$0] }
+        }
+        try beginStates(from: start, Array(left))
+    }
+
+    // MARK: Counting again
 
     /// Whether this evaluator decides an epoch as it was decided.
     private func isRepeatable(_ epoch: EpochRecord) -> Bool {
-        epoch.policies.elementsEqual(policies) { $0.name == $1.name && $0.version == $1.version }
-            && epoch.appsMax ?? limits.appsMax == limits.appsMax
+        epoch.policies.elementsEqual(setting.policies) {
+            $0.name == $1.name && $0.version == $1.version
+        } && epoch.appsMax ?? setting.limits.appsMax == setting.limits.appsMax
+    }
+
+    /// Counts epochs again as they were counted; what they publish is in the log already.
+    private func replay(
+        _ epochs: [EpochRecord], from start: EpochRecord.Offsets
+    ) throws(LogFault) {
+        // After a rebuild nobody shall begin with what it has been done to get rid of.
+        let snapshots = isRebuild ? [] : last?.snapshots ?? []
+        // First what may fail: it is tried again then, with what is there.
+        let scan = try EpochReplay.scan(of: partition, in: log, from: start)
+        let end = try throttleEnd()
+        guard let evaluator = evaluator.take() else { throw fault("there is no evaluator") }
+        let group = makeGroup(evaluator, at: start, snapshots: snapshots, throttleEnd: end)
+        stage = .inputs(Recounting(epochs, EpochReplay(log, group, scan), from: start))
+    }
+
+    private func beginStates(
+        from start: EpochRecord.Offsets, _ epochs: [EpochRecord]
+    ) throws(LogFault) {
+        stage = .states(try PublishedStates(of: partition, in: log), from: start, epochs: epochs)
     }
 
     /// Counts what came before the last epoch's end, and takes the states as they were published.
     private func recount(
-        _ evaluator: consuming Evaluator, from start: EpochRecord.Offsets, upTo last: EpochRecord
-    ) throws(LogFault) -> PartitionGroup {
-        var evaluator = evaluator
-        try seed(&evaluator)
+        _ states: PublishedStates, from start: EpochRecord.Offsets, _ epochs: [EpochRecord]
+    ) throws(LogFault) {
+        let scan = try EpochReplay.scan(of: partition, in: log, from: start)
+        let end = try throttleEnd()
+        guard let last, var evaluator = evaluator.take() else {
+            throw fault("there is no evaluator")
+        }
+        states.seed(&evaluator)
+        account.states = states.count
         evaluator.beginRecount()
         let isFromSnapshot = evaluator.clock > .min
         // The older snapshots lead to other checksums than this: they are pointed to no longer.
-        let group = try makeGroup(evaluator, at: start, after: last, snapshots: [])
-        let replay = try EpochReplay(log: log, group: group, from: start)
-        defer { replay.close() }
-        try replay.count(upTo: last.offsets, clock: last.clock)
-        let coverage = EventType.allCases.map { type in
-            isFromSnapshot || start[type] == 0
-                ? .min : replay.firstAppends[Int(type.rawValue)] ?? last.clock
-        }
-        group.evaluator.resume(at: last.clock, coveredSince: coverage.reduce(.min, max))
-        group.dropUncounted()
-        return group
+        let group = makeGroup(evaluator, at: start, snapshots: [], throttleEnd: end)
+        stage = .inputs(
+            Recounting(
+                epochs.isEmpty ? [last] : epochs, EpochReplay(log, group, scan), from: start,
+                withoutDecisions: .init(
+                    isFromSnapshot: isFromSnapshot, isComparable: !states.hasDeletions)))
     }
 
     private func warnOfOtherSettings() {
-        logger.warning(
+        setting.logger.warning(
             "the last epochs had another policy or limit: states are taken as published",
             ["partition": LogValue(partition)])
-    }
-
-    /// Takes a record of the table: a state, or the deletion of an app.
-    private static func note(
-        _ record: LogRecord, in states: inout [AppID: ThrottleRecord], _ reader: DocumentReader
-    ) {
-        guard let value = unsafe record.value else {
-            let key = unsafe record.key.map { unsafe String(decoding: $0, as: UTF8.self) }
-            if let app = AppID(key ?? "") { states[app] = nil }
-            return
-        }
-        if let state = unsafe try? ThrottleRecord.decode(value, with: reader) {
-            // Somebody who was thought gone may have written an older one over it.
-            let known = states[state.change.app]?.change.revision ?? 0
-            if state.change.revision >= known { states[state.change.app] = state }
-        }
-    }
-
-    /// Makes the apps of `throttle` known in their states.
-    private func seed(_ evaluator: inout Evaluator) throws(LogFault) {
-        var states: [AppID: ThrottleRecord] = [:]
-        let place = TopicPartition(.throttle, partition)
-        let scan = try LogScan(log, from: [place: try log.bounds(of: place).lowerBound])
-        defer { scan.close() }
-        let reader = DocumentReader()
-        var isMore = true
-        while isMore {
-            isMore = try scan.next { records in
-                for record in records { Self.note(record, in: &states, reader) }
-            }
-        }
-        for app in states.keys.sorted() {
-            if let state = states[app] { evaluator.seed(state.change) }
-        }
     }
 
     // MARK: Parts
 
     private func makeGroup(
-        _ evaluator: consuming Evaluator, at offsets: EpochRecord.Offsets, after last: EpochRecord?,
-        snapshots: [EpochRecord.SnapshotPointer]? = nil
-    ) throws(LogFault) -> PartitionGroup {
-        // An epoch tells the end before its own records: where they have ended, only the log knows.
-        let throttle = TopicPartition(.throttle, partition)
-        return PartitionGroup(
+        _ evaluator: consuming Evaluator, at offsets: EpochRecord.Offsets,
+        snapshots: [EpochRecord.SnapshotPointer], throttleEnd: Int64
+    ) -> PartitionGroup {
+        PartitionGroup(
             partition: partition, evaluator: evaluator,
             positions: EventType.allCases.map { offsets[$0] }, number: last?.number ?? 0,
-            snapshots: snapshots ?? last?.snapshots ?? [],
-            throttleEnd: try log.bounds(of: throttle).upperBound)
+            snapshots: snapshots, throttleEnd: throttleEnd)
+    }
+
+    /// An epoch tells the end before its own records: where they have ended, only the log knows.
+    private func throttleEnd() throws(LogFault) -> Int64 {
+        try log.bounds(of: TopicPartition(.throttle, partition)).upperBound
     }
 
     private func firstOffsets() throws(LogFault) -> EpochRecord.Offsets {
@@ -252,14 +373,5 @@ struct Restore {
             "restore", at: "partition \(partition) of \(log.place)", reason: reason,
             hint: "the log is not the one that was committed to: was it replaced or cut?",
             remedy: .stop)
-    }
-
-    private func warn(_ message: String, _ pointer: EpochRecord.SnapshotPointer) {
-        logger.warning(
-            "falling back to an older snapshot",
-            [
-                "partition": LogValue(partition), "epoch": LogValue(Int(pointer.epoch)),
-                "reason": .text(message),
-            ])
     }
 }

@@ -105,6 +105,8 @@ final class KafkaWorker: LogWorker {
     func start(partition: Int, at positions: [TopicPartition: Int64]) throws(LogFault) {
         precondition(owned.contains(partition), "a partition is started by its owner")
         _ = changeWaits()
+        // First what may fail, so that a call that is made again finds nothing begun.
+        var begins: [(place: TopicPartition, position: Int64)] = []
         for topic in Topic.inputs {
             let place = TopicPartition(topic, partition)
             let position =
@@ -115,8 +117,9 @@ final class KafkaWorker: LogWorker {
                         of: place, timeoutMilliseconds: KafkaWorker.questionMilliseconds
                     ).lowerBound
                 }
-            try fetcher.follow(place, from: position)
+            begins.append((place, position))
         }
+        for begin in begins { try fetcher.follow(begin.place, from: begin.position) }
     }
 
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {

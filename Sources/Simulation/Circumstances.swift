@@ -38,6 +38,8 @@ struct Circumstances {
         settings.heartbeatMilliseconds = random.pick([500, 2_000, 2_000, 10_000])
         settings.idleLagMilliseconds = random.pick([50, 500, 500, 2_000])
         settings.snapshotMilliseconds = random.pick([1_000, 10_000, 60_000, 600_000])
+        // With small pieces a restore takes many steps, in which partitions change hands.
+        if pieceBytes < 64_000 { settings.restorePieceMilliseconds = 0 }
         settings.limits = EvaluatorLimits(
             appsMax: random.pick([2, 100, 100, 100]), sessionIDsMax: 1 << 10,
             crashIDsMax: 1 << 10)

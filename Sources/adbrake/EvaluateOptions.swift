@@ -19,11 +19,16 @@ enum EvaluateOptions {
         "snapshot-every", in: 1_000...3_600_000, default: 60_000,
         help: "how often the state of a partition is put into the log")
 
+    private static let rebuild = Option.flag(
+        "rebuild",
+        help: "make the state anew from epochs and inputs, whatever snapshots there are, then go on"
+    )
+
     /// Before a lane that the group has given up joins it again.
     private static let rejoinMilliseconds = 500
 
     static let options: [any DeclaredOption] = [
-        PolicyOption.option, lanes, apps, idleLag, snapshots,
+        PolicyOption.option, lanes, apps, idleLag, snapshots, rebuild,
     ]
 
     static func services(
@@ -35,10 +40,15 @@ enum EvaluateOptions {
                 appsMax: command[apps], partitions: process.log.partitions))
         settings.idleLagMilliseconds = Int64(command[idleLag])
         settings.snapshotMilliseconds = Int64(command[snapshots])
-        let fixed = settings
-        let metrics = EvaluateMetrics(process.metrics)
         let log = process.log
         let logger = process.logger.named("evaluate")
+        if command[rebuild] {
+            settings.rebuild = Rebuild()
+            logger.warning(
+                "rebuilding without snapshots; leave --rebuild out of the next start")
+        }
+        let fixed = settings
+        let metrics = EvaluateMetrics(process.metrics)
         return (0..<command[lanes]).map { lane in
             Service("lane \(lane)") { stop in
                 stop.whenRequested { log.interrupt() }

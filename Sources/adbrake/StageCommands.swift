@@ -90,8 +90,21 @@ enum EvaluateCommand: Subcommand {
     static let syntax = CommandSyntax(
         "evaluate",
         summary: "Run the evaluator alone: counts what the log has and decides at each tick.",
+        discussion: """
+            Begins where the last commit has left off: with the newest snapshot, and what came \
+            after it. With --rebuild it takes no snapshot. Each partition is made from its epochs \
+            and inputs: if all are there, every epoch is decided again and its checksum compared; \
+            else states are those published, windows come from the inputs that retention has \
+            left, and nothing is eased before an hour of them is there. The log tells what each \
+            partition was made from and what was gone, fresh snapshots follow at once, and the \
+            evaluator goes on live. A checksum that differs ends it with status 1, and nothing is \
+            written. Each process rebuilds the partitions that it is given, each once.
+            """,
         options: [listen] + LogOption.options + EvaluateOptions.options + [StageProcess.logLevel],
-        examples: [.init("adbrake evaluate --policy mine.json", "decide by a policy of your own")])
+        examples: [
+            .init("adbrake evaluate --policy mine.json", "decide by a policy of your own"),
+            .init("adbrake evaluate --rebuild", "trust no snapshot, once"),
+        ])
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
         let policy = try PolicyOption.policy(command[PolicyOption.option])

@@ -112,7 +112,8 @@ struct StartTests {
         let options: [String: [String]] = [
             "run": [
                 "--listen", "--log", "--partitions", "--policy", "--lanes", "--max-apps",
-                "--idle-lag", "--snapshot-every", "--keys", "--stale-after", "--validity",
+                "--idle-lag", "--snapshot-every", "--rebuild", "--keys", "--stale-after",
+                "--validity",
                 "--country-header", "--backup", "--log-level",
             ],
             "collect": ["--listen", "--log", "--partitions", "--keys", "--log-level"],

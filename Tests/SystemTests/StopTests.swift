@@ -30,6 +30,16 @@ struct StopTests {
             _ = try eventually("all is counted") { try log.isCounted() ? true : nil }
             second.signal(SIGTERM)
             #expect(try second.waitForEnd() == .exited(0), "\(second.complaints)")
+            // And once more, from the topics alone.
+            let third = try workplace.start("run", try workplace.evaluating() + ["--rebuild"])
+            defer { third.close() }
+            _ = try third.line(with: "partitions restored")
+            let rebuilt = third.complaints.split(separator: "\n").filter {
+                $0.contains("partition rebuilt") && $0.contains("every epoch from the first")
+            }
+            #expect(rebuilt.count == 16, "\(third.complaints)")
+            third.signal(SIGTERM)
+            #expect(try third.waitForEnd() == .exited(0), "\(third.complaints)")
             let invariants = Invariants(log: log)
             _ = try invariants.checkAll(tally, workplace)
             try invariants.checkPositions()
