@@ -1,244 +1,268 @@
-// Partitions that change hands between lanes on Kafka, and replays of what came of it.
+// Evaluators that come and go on a real broker: what they decide together is what one would have.
 import BrakeEngine
 import BrakeModel
 import BrakeWire
 import Evaluate
 import EventLog
-import Foundation
 import KafkaLog
 import KafkaTestSupport
 import Runtime
+import Synchronization
 import Testing
 
+/// One evaluator process, as its threads and its log make it.
+private final class Evaluators {
+    let told = CapturedLog()
+    let metrics = Metrics()
+    private let stop = StopSignal()
+    private let log: KafkaLog
+    private var threads: [WorkerThread] = []
+
+    /// `instance`: its name in the fleet.
+    init(_ settings: KafkaSettings, instance: String, lanes: Int = 1) throws {
+        var settings = settings
+        settings.instance = instance
+        let log = try KafkaLog(settings)
+        self.log = log
+        stop.whenRequested { log.interrupt() }
+        let (told, stop, shared) = (told, stop, EvaluateMetrics(metrics))
+        for lane in 0..<lanes {
+            threads.append(
+                WorkerThread(name: "\(instance) \(lane)") {
+                    let evaluator = EvaluatorLane(
+                        log: log, lane: lane, settings: Evaluators.settings,
+                        logger: Logger(part: instance, to: told), metrics: shared)
+                    do { try evaluator.run(stop: stop) } catch {
+                        Issue.record("\(instance) lane \(lane): \(error)")
+                    }
+                })
+        }
+    }
+
+    /// Stops as a process does that is asked to.
+    func leave() {
+        stop.request(reason: "the test has seen enough")
+        for thread in threads { thread.join() }
+        log.close()
+    }
+
+    static let settings: EvaluateSettings = {
+        var settings = EvaluateSettings(policies: [quick])
+        settings.snapshotMilliseconds = 1_000
+        settings.heartbeatMilliseconds = 500
+        settings.restorePieceMilliseconds = 5
+        return settings
+    }()
+
+    /// Eases by time alone, so that there is much to decide.
+    private static let quick = Policy(
+        name: "quick", version: 1, tickMilliseconds: 500, counting: .sessions, initial: .normal,
+        initialHoldSeconds: 0, entry: .jump, confidence: nil,
+        rules: [
+            Rule(
+                name: "minute", state: .throttle, window: .minute,
+                condition: .crashFreeBelow(0.9), minSessions: 3)
+        ],
+        caution: Level(dwellSeconds: 0), throttle: Level(dwellSeconds: 0), halt: Level(),
+        relapseSeconds: 0, dwellMaxSeconds: 0, silence: nil, launch: nil)
+}
+
+/// Reports sessions of twelve apps, each second one of which crashes now and then, until stopped.
+private final class Reports: Sendable {
+    private let stop = StopSignal()
+    private let count = Atomic<Int>(0)
+
+    func start(_ log: KafkaLog) -> WorkerThread {
+        WorkerThread(name: "reports") { [self] in
+            var number = 0
+            while !stop.wait(milliseconds: 20) {
+                number += 1
+                let app = "app-\(number % 12)"
+                let key = Array(app.utf8)
+                let partition = Partitioner.partition(of: key, partitions: log.partitions)
+                let isBad = (number / 100 + number) % 4 == 0
+                let at = LogClock.wall.now() - 58_000
+                var records = [
+                    OutgoingRecord(
+                        .session, partition: partition, key: key,
+                        value: Array(
+                            #"{"type":"session","app":"\#(app)","session":"s\#(number)","at":\#(at)}"#
+                                .utf8))
+                ]
+                if isBad {
+                    records.append(
+                        OutgoingRecord(
+                            .crash, partition: partition, key: key,
+                            value: Array(
+                                (#"{"type":"crash","app":"\#(app)","id":"c\#(number)","#
+                                    + #""session":"s\#(number)","at":\#(at)}"#).utf8)))
+                }
+                do { try log.append(records) } catch { Issue.record("\(error)") }
+                count.add(records.count, ordering: .relaxed)
+            }
+        }
+    }
+
+    func end() { stop.request(reason: "enough") }
+    var sent: Int { count.load(ordering: .relaxed) }
+}
+
+extension KafkaLog {
+    fileprivate func readAll(_ topic: Topic, _ partition: Int) throws -> [String?] {
+        let place = TopicPartition(topic, partition)
+        let reader = try makeReader(from: [place: bounds(of: place).lowerBound])
+        defer { reader.close() }
+        let batch = LogBatch()
+        var values: [String?] = []
+        return try eventually("the end of \(place)") {
+            let outcome = try reader.poll(into: batch, waitMilliseconds: 20)
+            for record in batch.records {
+                values.append(
+                    unsafe record.value.map { unsafe String(decoding: $0, as: UTF8.self) })
+            }
+            return outcome.ended.count == 1 ? values : nil
+        }
+    }
+
+    fileprivate func epochs(_ partition: Int) throws -> [EpochRecord] {
+        let reader = DocumentReader()
+        return try readAll(.epoch, partition).map { value in
+            try unsafe Array((value ?? "").utf8).withUnsafeBytes {
+                unsafe try EpochRecord.decode($0, with: reader)
+            }
+        }
+    }
+
+    /// Waits until every partition has two epochs more than it had: after two of which the second
+    /// has begun when the change was over.
+    fileprivate func awaitEpochs() throws {
+        let before = try (0..<partitions).map { try epochs($0).last?.number ?? 0 }
+        _ = try eventually("epochs of all partitions") {
+            try (0..<partitions).allSatisfy {
+                try epochs($0).last?.number ?? 0 > before[$0] + 1
+            } ? true : nil
+        }
+    }
+
+    fileprivate func isCounted() throws -> Bool {
+        try (0..<partitions).allSatisfy { partition in
+            guard let last = try epochs(partition).last else { return false }
+            return try EventType.allCases.allSatisfy {
+                try bounds(of: TopicPartition(Topic($0), partition)).upperBound <= last.offsets[$0]
+            }
+        }
+    }
+}
+
 extension KafkaStageTests {
-    @Suite("Lanes on Kafka")
+    @Suite("Evaluators on Kafka")
     struct HandoverTests {
-        private static let environment = ProcessInfo.processInfo.environment
-        private static let soon = [
-            "session.timeout.ms": "1500", "heartbeat.interval.ms": "300",
-            "transaction.timeout.ms": "1500",
-        ]
-
-        /// Every hand-over falls into an epoch that has something in it.
-        @Test(
-            "count every event once while a partition goes from one to another and back",
-            .needsKafka)
-        func bounce() async throws {
-            try await withKafka(partitions: 2) {
-                $0.properties = Self.soon
-            } _: { log, _ in
-                let world = KafkaWorld(log)
-                world.settings.epochMilliseconds = 5_000
-                let first = world.makeLane(0)
-                let apps = (0..<2).map { world.app(in: $0) }
-                var number = 0
-                func feed() throws {
-                    for app in apps {
-                        try world.start(app, number..<number + 10)
-                        try world.crash(app, number..<number + 2)
-                    }
-                    number += 10
+        @Test("make each transition once while 1, 2, 4 and again 1 of them share it", .needsKafka)
+        func rolling() async throws {
+            try await withKafka { log, settings in
+                let reports = Reports()
+                let reporting = reports.start(log)
+                let first = try Evaluators(settings, instance: "a")
+                try log.awaitEpochs()
+                let second = try Evaluators(settings, instance: "b")
+                _ = try eventually("the second's part") {
+                    second.told.line("partitions restored")
                 }
-                try world.run(first, until: "epochs") {
-                    try feed()
-                    return try (0..<2).allSatisfy { try !world.epochs($0).isEmpty }
+                try log.awaitEpochs()
+                let others = try Evaluators(settings, instance: "c", lanes: 2)
+                _ = try eventually("the others' parts") {
+                    others.told.lines.filter { $0.message == "partitions restored" }.count >= 2
+                        ? true : nil
                 }
-                for _ in 0..<2 {
-                    let generations = try (0..<2).map { try world.epochs($0).last?.generation ?? 0 }
-                    let second = world.makeLane(1)
-                    try world.run(first, second, until: "a share for the second") {
-                        try feed()
-                        return try (0..<2).allSatisfy {
-                            try world.epochs($0).last?.generation ?? 0 > generations[$0]
-                        }
-                    }
-                    // It goes at once, in the midst of an epoch.
-                    try feed()
-                    try world.leave(second)
-                    try world.run(first, until: "all partitions again") {
-                        try feed()
-                        return try (0..<2).allSatisfy { partition in
-                            let last = try world.epochs(partition).last
-                            return last?.generation ?? 0 > generations[partition] + 1
-                        }
-                    }
-                }
-                try world.run(first, until: "all is counted") {
-                    try (0..<2).allSatisfy { try world.isCounted($0) }
-                }
-                try world.leave(first)
-                let counted = world.metrics.rendered().split(separator: "\n").filter {
-                    $0.hasPrefix("adbrake_evaluate_events_total{")
-                }
-                let sum = counted.compactMap {
-                    $0.split(separator: " ").last.flatMap { Double($0) }
-                }
-                // What a lane counted but could not commit another one has counted again.
-                #expect(sum.reduce(0, +) >= Double(number * 2 + number / 10 * 4))
-                try world.check()
+                try log.awaitEpochs()
+                others.leave()
+                second.leave()
+                try log.awaitEpochs()
+                reports.end()
+                reporting.join()
+                _ = try eventually("all is counted") { try log.isCounted() ? true : nil }
+                first.leave()
+                try check(log, sent: reports.sent)
+                let kept = first.told.lines.compactMap { $0.metadata["kept"] }
+                print("restores of the first evaluator, of which it had the state: \(kept)")
             }
         }
 
-        /// Decodes as much as may wait, twice: for whoever has the time.
-        @Test(
-            "hold no more than may wait, before and after a partition has moved", .needsKafka,
-            .enabled(if: environment["ADBRAKE_HEAVY"] != nil, "ADBRAKE_HEAVY asks for it"))
-        func backPressure() async throws {
-            try await withKafka(partitions: 1) {
-                $0.properties = Self.soon
-            } _: { log, _ in
-                let world = KafkaWorld(log)
-                let uneven = UnevenLog(log)
-                uneven.change { uneven in
-                    uneven.stalled = [TopicPartition(.crash, 0)]
-                    uneven.pieceBytes = 200_000
+        /// Holds what was published against an undisturbed replay, which compares the checksum of
+        /// every epoch: nothing was lost, nothing counted or decided twice.
+        private func check(_ log: KafkaLog, sent: Int) throws {
+            var published: [ThrottleRecord] = []
+            let reader = DocumentReader()
+            var (records, generations) = (0, Set<Int64>())
+            for partition in 0..<log.partitions {
+                for value in try log.readAll(.throttle, partition) {
+                    published.append(
+                        try unsafe Array((value ?? "").utf8).withUnsafeBytes {
+                            unsafe try ThrottleRecord.decode($0, with: reader)
+                        })
                 }
-                let events = (0..<1_000).map {
-                    #"{"type":"session","app":"app","session":"s\#($0)"}"#
+                let epochs = try log.epochs(partition)
+                #expect(epochs.map(\.number) == Array(1...Int64(epochs.count)))
+                records += EventType.allCases.reduce(0) {
+                    $0 + Int(epochs.last?.offsets[$1] ?? 0)
                 }
-                for _ in 0..<90 { try world.append(.session, app: "app", events) }
-                // What one poll brings on top of what may wait.
-                let most = 1 << 16 + 4_000
-                let first = world.makeLane(0, on: uneven)
-                try world.run(first, until: "as much as may wait") {
-                    first.eventsWaiting >= 1 << 16
-                }
-                for _ in 0..<20 { try world.step(first) }
-                #expect(first.eventsWaiting <= most)
-                // Another lane of the same name takes its place.
-                first.close()
-                let second = world.makeLane(0, on: uneven)
-                try world.run(second, until: "as much again") {
-                    second.eventsWaiting >= 1 << 16
-                }
-                for _ in 0..<20 { try world.step(second) }
-                #expect(second.eventsWaiting <= most)
-                uneven.change { $0.stalled = [] }
-                try world.run(second, until: "all is counted") { try world.isCounted(0) }
-                #expect(second.eventsWaiting == 0)
-                try world.check()
+                generations.formUnion(epochs.map(\.generation))
             }
+            #expect(records == sent)
+            #expect(generations.count >= 4)
+            let revisions = Dictionary(grouping: published, by: \.change.app)
+                .mapValues { $0.map(\.change.revision).sorted() }
+            for (app, revisions) in revisions {
+                #expect(revisions == Array(1...Int64(revisions.count)), "\(app.text)")
+            }
+            published.sort { ($0.change.since, $0.change.app) < ($1.change.since, $1.change.app) }
+            let replay = LogReplay(
+                log: log, policy: Evaluators.settings.policies[0],
+                limits: Evaluators.settings.limits)
+            let again = try replay.run()
+            #expect(
+                String(decoding: again.output, as: UTF8.self)
+                    == published.map { String(decoding: $0.encode(), as: UTF8.self) + "\n" }
+                    .joined())
+            print(
+                "rolling: \(records) records, \(again.epochs) epochs in \(generations.count) "
+                    + "generations, \(published.count) transitions")
+            #expect(published.count > 24)
         }
 
-        @Test("decide for other partitions while one app floods its own, which can be seen")
-        func hotPartition() throws {
-            let cluster = try MockCluster(partitions: 2)
-            let log = try cluster.open()
-            defer { log.close() }
-            let world = KafkaWorld(log)
-            // A lane so slow that the flood is ahead of it all the time.
-            let uneven = UnevenLog(log)
-            uneven.change { $0.pieceBytes = 10_000 }
-            let (cold, hot) = (world.app(in: 0), world.app(in: 1))
-            let lane = world.makeLane(0, on: uneven)
-            try world.run(lane, until: "epochs") {
-                try (0..<2).allSatisfy { try !world.epochs($0).isEmpty }
-            }
-            for number in 0..<900 { try world.start(hot, number * 10..<number * 10 + 10) }
-            try world.start(cold, 0..<10)
-            try world.crash(cold, 0..<3)
-            try world.run(lane, until: "a decision for the cold one") {
-                try world.story(cold).last == "Throttle"
-            }
-            let read = try #require(try world.epochs(1).last).offsets.session
-            #expect(read < 900, "the hot one is still behind")
-            func age(_ partition: Int) -> Double {
-                world.metric(
-                    #"adbrake_evaluate_clock_age_seconds{partition="\#(partition)"}"#)
-            }
-            try world.run(lane, until: "a commit of each") { age(0) > 0 && age(1) > 0 }
-            #expect(age(1) > age(0))
-            try world.run(lane, until: "all is counted") { try world.isCounted(1) }
-            try world.check()
-        }
-
-        @Test("set poison aside once, and go on")
-        func poison() throws {
-            let cluster = try MockCluster(partitions: 1)
-            let log = try cluster.open()
-            defer { log.close() }
-            let world = KafkaWorld(log)
-            let lane = world.makeLane()
-            let good = #"{"type":"crash","app":"app","id":"1"}"#
-            let large =
-                good.dropLast() + #","x":""# + String(repeating: "x", count: 900_000) + #""}"#
-            let values: [[UInt8]?] = [
-                [0, 1, 2, 0xff, 0x7b], [], nil, Array(large.utf8),
-                Array(#"{"type":"crash","app":""#.utf8) + [0xc3, 0x28] + Array(#""}"#.utf8),
-            ]
-            try world.start("app", 0..<10)
-            for value in values { try world.append(.crash, app: "app", bytes: value) }
-            try log.append([
-                OutgoingRecord(.crash, partition: 0, key: nil, value: Array(good.utf8))
-            ])
-            try world.crash("app", 0..<3)
-            try world.run(lane, until: "a throttle") {
-                try world.story("app").last == "Throttle"
-            }
-            let dead = try world.records(TopicPartition(.dead, 0)).map {
-                String(decoding: $0.value, as: UTF8.self)
-            }
-            #expect(dead.count == values.count + 1)
-            for (offset, reason) in [
-                "bad_json", "empty", "empty", "too_large", "bad_json", "wrong_app",
-            ].enumerated() {
-                #expect(
-                    dead.count {
-                        $0.contains(#""offset":\#(offset),"#)
-                            && $0.contains(#""reason":"\#(reason)""#)
-                    } == 1, "\(reason) at \(offset)")
-            }
-            try world.check()
-        }
-
-        /// `ADBRAKE_SEEDS` in the environment asks for more.
-        private static let seeds =
-            environment["ADBRAKE_SEEDS"].flatMap { UInt64($0) } ?? 10
-
-        @Test(
-            "are repeated by a replay, in whatever pieces and order its records come", .needsKafka)
-        func fetchSchedules() async throws {
-            try await withKafka(partitions: 2) { log, _ in
-                let world = KafkaWorld(log)
-                let lane = world.makeLane()
-                let apps = (0..<4).map { "app-\($0)" }
-                for number in 0..<60 {
-                    let app = apps[number % 4]
-                    let ago = Int64(number * 900)
-                    try world.start(app, number * 10..<number * 10 + 10, ago: ago)
-                    if number % 5 < 2 {
-                        try world.crash(app, number * 10..<number * 10 + 4, ago: ago)
-                    }
-                    try world.step(lane, waitMilliseconds: 0)
+        @Test("commit other partitions while one takes long to come back", .needsKafka)
+        func longRestore() async throws {
+            try await withKafka(partitions: 2) { settings in
+                settings.properties = [
+                    "session.timeout.ms": "3000", "max.poll.interval.ms": "3000",
+                    "transaction.timeout.ms": "3000",
+                ]
+            } _: { log, settings in
+                let before = try Evaluators(settings, instance: "a")
+                try log.awaitEpochs()
+                before.leave()
+                let counts = try (0..<2).map { try log.epochs($0).count }
+                // What somebody has left open holds back who reads the epochs of partition 1.
+                let foreign = try ForeignTransaction(
+                    settings,
+                    writing: [
+                        OutgoingRecord(
+                            .epoch, partition: 1, key: nil, value: Array("never to be read".utf8))
+                    ])
+                let lane = try Evaluators(settings, instance: "a")
+                // Ten seconds of heartbeats, each half a second.
+                _ = try eventually("epochs of the other partition") {
+                    try log.epochs(0).count >= counts[0] + 20 ? true : nil
                 }
-                try world.run(lane, until: "all is counted") {
-                    try (0..<2).allSatisfy { try world.isCounted($0) }
+                try foreign.abort()
+                _ = try eventually("its own epochs") {
+                    try log.epochs(1).count >= counts[1] + 2 ? true : nil
                 }
-                try world.leave(lane)
-                try world.check()
-                // By append time, at far more ticks than there were; and by epochs.
-                var policy = Policy.quick
-                policy.name = "fine"
-                policy.tickMilliseconds = 20
-                for policy in [policy, .quick] {
-                    var expected: [UInt8]?
-                    for seed in 0..<Self.seeds {
-                        let uneven = UnevenLog(log, Unevenness(seed: seed))
-                        if seed > 0 {
-                            uneven.change { uneven in
-                                uneven.heldShare = 0.5
-                                uneven.pieceBytes = Int.random(
-                                    in: 200...6_000, using: &uneven.random)
-                            }
-                        }
-                        let replay = LogReplay(
-                            log: uneven, policy: policy, limits: world.settings.limits)
-                        let output = try replay.run().output
-                        #expect(output.count > 1_000)
-                        #expect(output == expected ?? output, "seed \(seed) of \(policy.name)")
-                        expected = output
-                    }
-                }
+                lane.leave()
+                let troubles = lane.told.lines.filter { $0.level >= .warning }
+                #expect(troubles.isEmpty, "\(troubles)")
+                let generations = try log.epochs(0).dropFirst(counts[0]).map(\.generation)
+                #expect(Set(generations).count == 1)
             }
         }
     }
