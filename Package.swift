@@ -91,6 +91,10 @@ let package = Package(
         .executableTarget(
             name: "KafkaBench", dependencies: ["EventLog", "KafkaLog", "Runtime"],
             path: "Benchmarks/KafkaBench", swiftSettings: strict),
+        .executableTarget(
+            name: "KafkaTakeover",
+            dependencies: ["BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "Runtime"],
+            path: "Benchmarks/KafkaTakeover", exclude: ["run.sh"], swiftSettings: strict),
 
         // Tests.
         .testTarget(name: "RepositoryTests", swiftSettings: strict),
