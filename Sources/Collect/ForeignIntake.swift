@@ -24,8 +24,9 @@ struct ForeignIntake: Sendable {
         for body in events.uploads {
             switch Collector.split(body, with: splitter, pass.grant.scope) {
             case .success(let upload): deliveries.append(Delivery(upload: upload, body: body))
-            // What we have written ourselves is within the limits and JSON.
-            case .failure(let refusal): preconditionFailure("our own upload: \(refusal)")
+            // What we have written ourselves is within the limits and JSON; a mistake of ours in
+            // that must not end the process at the wish of who sends.
+            case .failure: metrics.ignored(name, "untranslatable", 1)
             }
         }
         if !deliveries.isEmpty, let refusal = intake.take(deliveries) { return .refused(refusal) }

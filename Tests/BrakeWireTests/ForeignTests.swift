@@ -112,6 +112,22 @@ import Testing
         #expect(MomentText.milliseconds(text) == time)
     }
 
+    @Test func `Numbers that cost nothing to send cost little to read`() throws {
+        let one = #"{"started":"2026-02-07T14:16:00Z","crashed":9999999,"exited":9999999}"#
+        let list = Array(repeating: one, count: 10_000).joined(separator: ",")
+        let made = try sentry([("sessions", #"{"aggregates":[\#(list)]}"#)])
+        #expect(made.count == ForeignEvents.eventsMax)
+        #expect(made.ignored["too_many"].map { $0 > 190_000_000 } == true)
+    }
+
+    @Test func `A text that is one endless character is cut`() throws {
+        let endless = "a" + String(repeating: "\u{301}", count: 300_000)
+        let more = #","init":true,"attrs":{"release":"\#(endless)"}"#
+        let made = try sentry([("session", Self.session("ok", more))])
+        #expect(made.uploads.count == 1 && made.uploads[0].count < 1_000)
+        #expect(UploadSplitter().accepts(made.uploads[0]))
+    }
+
     // MARK: OpenTelemetry
 
     private static func attribute(_ key: String, _ value: String) -> [UInt8] {
@@ -220,5 +236,13 @@ import Testing
                 for upload in events?.uploads ?? [] { #expect(reader.read(upload)?.array != nil) }
             }
         }
+    }
+}
+
+extension UploadSplitter {
+    /// Whether every event of an upload is good.
+    fileprivate func accepts(_ body: [UInt8]) -> Bool {
+        let upload = unsafe body.withUnsafeBytes { unsafe try? split($0) }
+        return upload.map { $0.accepted > 0 && $0.rejected.isEmpty } ?? false
     }
 }

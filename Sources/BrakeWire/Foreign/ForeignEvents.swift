@@ -8,8 +8,8 @@ package struct ForeignEvents: Sendable, Equatable {
     package static let eventsMax = 10_000
     /// Texts that only decide who is the same are hashed when they are longer.
     private static let idBytesMax = 64
-    /// What is carried along is cut at so many characters.
-    private static let textCharactersMax = 128
+    /// What is carried along is cut at so many bytes: a single character may have any number.
+    private static let textBytesMax = 128
 
     /// JSON arrays, each within the limits of an upload.
     package private(set) var uploads: [[UInt8]] = []
@@ -28,7 +28,8 @@ package struct ForeignEvents: Sendable, Equatable {
         /// A text that is carried along, cut when it is too long; nothing when it is absent.
         mutating func text(_ key: String, _ value: String?) {
             guard let value, !value.isEmpty else { return }
-            writer.field(key, String(value.prefix(ForeignEvents.textCharactersMax)))
+            let cut = value.utf8.prefix(ForeignEvents.textBytesMax)
+            writer.field(key, String(decoding: cut, as: UTF8.self))
         }
 
         /// A text that decides who is the same.
@@ -47,6 +48,9 @@ package struct ForeignEvents: Sendable, Equatable {
 
         mutating func bool(_ key: String, _ value: Bool) { writer.field(key, value) }
     }
+
+    /// How many more events there may be.
+    var room: Int { Self.eventsMax - count }
 
     /// Adds an event of a type.
     mutating func add(_ type: EventType, app: AppID, _ body: (inout Draft) -> Void) {
