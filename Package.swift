@@ -25,6 +25,11 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
         swiftSettings: strict)
 }
 
+let kafkaTests: [Target.Dependency] = [
+    "BrakeModel", "BrakeWire", "CRdKafka", "DeadLetters", "EventLog",
+    "KafkaTestSupport", "Runtime",
+]
+
 let package = Package(
     name: "adbrake",
     targets: [
@@ -62,6 +67,9 @@ let package = Package(
             "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"],
             resources: [.embedInCode("Console/console.html")]),
 
+        // What stages could not use, looked at and retried.
+        module("DeadLetters", ["BrakeModel", "BrakeWire", "EventLog", "Runtime"]),
+
         // Tools: a fleet that sends, and a person who looks on. Outside, like everyone's apps.
         module("Traffic", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
         module("Watch", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
@@ -79,8 +87,8 @@ let package = Package(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
-                "HTTPClient", "HTTPServer", "Runtime", "Collect", "Evaluate", "Serve",
-                "Simulation", "Traffic", "Watch",
+                "HTTPClient", "HTTPServer", "Runtime", "Collect", "DeadLetters", "Evaluate",
+                "Serve", "Simulation", "Traffic", "Watch",
             ],
             swiftSettings: strict),
 
@@ -115,7 +123,6 @@ let package = Package(
             name: "KafkaTestSupport",
             dependencies: ["CRdKafka", "EventLog", "KafkaLog", "Runtime"],
             path: "Tests/KafkaTestSupport", swiftSettings: strict),
-        tests(of: "KafkaLog", ["CRdKafka", "EventLog", "KafkaTestSupport", "Runtime"]),
         .testTarget(
             name: "KafkaStageTests",
             dependencies: [
@@ -123,6 +130,8 @@ let package = Package(
                 "KafkaLog", "KafkaTestSupport", "Runtime", "Serve",
             ],
             swiftSettings: strict),
+        tests(of: "KafkaLog", kafkaTests),
+        tests(of: "DeadLetters", ["BrakeModel", "BrakeWire", "EventLog", "SQLiteLog"]),
         tests(of: "Traffic", ["BrakeModel", "BrakeWire", "Evaluate", "HTTPServer", "Runtime"]),
         tests(of: "Watch", ["BrakeModel", "BrakeWire"]),
         tests(of: "HTTPClient", ["Runtime"]),

@@ -3,7 +3,7 @@
 import BrakeModel
 
 /// An event's time on the log's clock, and how it was corrected. Times are ms since 1970.
-struct EventTime: Equatable {
+package struct EventTime: Equatable {
     /// A slower delivery than this is no proof of a wrong clock, but a larger difference between
     /// the log's clock and the device's at the upload is.
     static let driftMilliseconds: Int64 = 60_000
@@ -11,7 +11,7 @@ struct EventTime: Equatable {
     static let futureMilliseconds: Int64 = 60_000
 
     /// E, never after the append time.
-    var time: Int64
+    package var time: Int64
     /// The device's clock was off and the time was shifted.
     var isShifted = false
     /// It lay in the future, by more than a minute.
@@ -19,7 +19,7 @@ struct EventTime: Equatable {
 
     /// E of a device time.
     @inline(__always)
-    init(at: Int64, sent: Int64, append: Int64) {
+    package init(at: Int64, sent: Int64, append: Int64) {
         guard at != Event.noTime else {
             time = append
             return
@@ -36,7 +36,7 @@ struct EventTime: Equatable {
     /// By how much the device's clock was off at the upload; 0 when that is not known, or no more
     /// than a slow delivery explains. Device times are within +-2^53, so no sum overflows.
     @inline(__always)
-    static func drift(sent: Int64, append: Int64) -> Int64 {
+    package static func drift(sent: Int64, append: Int64) -> Int64 {
         guard sent != Event.noTime else { return 0 }
         let drift = append - sent
         return abs(drift) >= driftMilliseconds ? drift : 0

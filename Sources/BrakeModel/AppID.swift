@@ -14,6 +14,12 @@ public struct AppID: Hashable, Comparable, Sendable, CustomStringConvertible {
         self.text = String(text)
     }
 
+    /// The id of a record's key, nil when that is absent or none.
+    package init?(bytes: UnsafeRawBufferPointer?) {
+        guard let bytes = unsafe bytes, unsafe AppID.isValid(bytes) else { return nil }
+        text = unsafe String(decoding: bytes, as: UTF8.self)
+    }
+
     /// Whether these bytes are an id. O(length).
     public static func isValid(_ bytes: some Collection<UInt8>) -> Bool {
         guard (1...bytesMax).contains(bytes.count) else { return false }

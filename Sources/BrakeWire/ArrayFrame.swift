@@ -1,13 +1,25 @@
-// Takes an array apart by its brackets alone, when some of its elements are not JSON.
+// Takes an array or an object apart by its brackets alone, when some of it is not JSON, or is to
+// stay as it is, byte for byte.
 
 /// The frame of an array: brackets that match, strings that end, commas between elements.
-enum ArrayFrame {
+package enum ArrayFrame {
     /// Where the elements lie, without white space around them; nil when the frame is broken.
     /// An element may be anything within matching brackets, even nothing. O(length).
-    static func elements(of bytes: UnsafeRawBufferPointer) -> [Range<Int>]? {
+    package static func elements(of bytes: UnsafeRawBufferPointer) -> [Range<Int>]? {
+        unsafe parts(of: bytes, within: "[", "]")
+    }
+
+    /// The same of an object's fields, each with its key.
+    static func fields(of bytes: UnsafeRawBufferPointer) -> [Range<Int>]? {
+        unsafe parts(of: bytes, within: "{", "}")
+    }
+
+    private static func parts(
+        of bytes: UnsafeRawBufferPointer, within opening: Unicode.Scalar, _ closing: Unicode.Scalar
+    ) -> [Range<Int>]? {
         let whole = unsafe trimmed(0..<bytes.count, of: bytes)
-        guard whole.count >= 2, unsafe bytes[whole.lowerBound] == UInt8(ascii: "["),
-            unsafe bytes[whole.upperBound - 1] == UInt8(ascii: "]")
+        guard whole.count >= 2, unsafe bytes[whole.lowerBound] == UInt8(ascii: opening),
+            unsafe bytes[whole.upperBound - 1] == UInt8(ascii: closing)
         else { return nil }
         let inside = whole.lowerBound + 1..<whole.upperBound - 1
         guard let commas = unsafe commas(in: inside, of: bytes) else { return nil }

@@ -120,7 +120,8 @@ extension brake_json_event {
     /// The report about this event, in a document that begins at the offset.
     func rejected(_ reason: Rejection, index: Int?, offset: Int) -> RejectedEvent {
         let bytes = range.lowerBound + offset..<range.upperBound + offset
-        return RejectedEvent(index: index, id: readableID, reason: reason, bytes: bytes)
+        let app = unsafe app.kind == BRAKE_JSON_TEXT ? AppID(bytes: app.text) : nil
+        return RejectedEvent(index: index, id: readableID, app: app, reason: reason, bytes: bytes)
     }
 }
 

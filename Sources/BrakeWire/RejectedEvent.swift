@@ -8,15 +8,19 @@ package struct RejectedEvent: Sendable, Equatable {
     package var index: Int?
     /// Its event id, where that could be read.
     package var id: String?
+    /// Its app, where that could be read.
+    package var app: AppID?
     package var reason: Rejection
     /// Where the event lies in the bytes that were decoded, nil for all of them.
     package var bytes: Range<Int>?
 
     package init(
-        index: Int?, id: String? = nil, reason: Rejection, bytes: Range<Int>? = nil
+        index: Int?, id: String? = nil, app: AppID? = nil, reason: Rejection,
+        bytes: Range<Int>? = nil
     ) {
         self.index = index
         self.id = id
+        self.app = app
         self.reason = reason
         self.bytes = bytes
     }

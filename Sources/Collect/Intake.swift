@@ -81,8 +81,8 @@ struct Intake: Sendable {
         return delivery.upload.rejected.prefix(Self.deadLettersMax).map { event in
             let letter = unsafe delivery.body.withUnsafeBytes { bytes in
                 unsafe DeadLetter(
-                    topic: "upload", partition: -1, offset: -1, append: now, event: event,
-                    value: bytes)
+                    stage: .collect, topic: "upload", partition: -1, offset: -1, append: now,
+                    app: event.app, event: event, value: bytes)
             }
             return OutgoingRecord(.dead, partition: 0, key: nil, value: letter.encode())
         }

@@ -118,8 +118,9 @@ final class PartitionGroup {
         guard waitingLetters[input].count < Self.deadLettersMax else { return }
         unsafe waitingLetters[input].append(
             DeadLetter(
-                topic: record.topic.name, partition: partition, offset: record.offset,
-                append: record.append, event: event, value: record.value))
+                stage: .evaluate, topic: record.topic.name, partition: partition,
+                offset: record.offset, append: record.append, app: AppID(bytes: record.key),
+                event: event, value: record.value))
     }
 
     /// Notes which inputs a poll has read to their ends.
@@ -235,7 +236,8 @@ final class PartitionGroup {
         unsafe name.withUnsafeBytes { bytes in
             unsafe letters.append(
                 DeadLetter(
-                    topic: "app", partition: partition, offset: -1, append: event.append,
+                    stage: .evaluate, topic: "app", partition: partition, offset: -1,
+                    append: event.append, app: AppID(bytes: bytes),
                     event: RejectedEvent(index: nil, reason: reason), value: bytes))
         }
     }

@@ -23,6 +23,11 @@ package protocol EventLog: Sendable {
     /// A member that comes with the lane of another takes its place: the older one is fenced.
     func makeWorker(lane: Int) throws(LogFault) -> any LogWorker
 
+    /// Makes an appender of this name in place of any other, here or in another process, whose
+    /// appends are fenced from here on. What that one had under way is settled: readers made after
+    /// this call see all of it, or it is gone for good.
+    func makeExclusiveAppender(name: String) throws(LogFault) -> any ExclusiveAppender
+
     /// Does one bounded slice of the upkeep that is due, retention and compaction, and returns
     /// whether more waits. A log that looks after itself has nothing to do.
     func maintain() throws(LogFault) -> Bool

@@ -37,4 +37,11 @@ package struct LogFault: Error, Sendable, CustomStringConvertible {
     package var description: String {
         "\(operation) (\(place)): \(reason)" + (hint.map { ". Hint: \($0)" } ?? "")
     }
+
+    /// Somebody else holds the name of an exclusive appender.
+    package static func nameTaken(_ name: String, at place: String) -> LogFault {
+        LogFault(
+            "append", at: place, reason: "another process has begun the same work: \(name)",
+            hint: "let one of them only run at a time", remedy: .fenced)
+    }
 }

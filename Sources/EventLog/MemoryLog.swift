@@ -23,12 +23,23 @@ package final class MemoryLog: EventLog {
     package func append(_ records: [OutgoingRecord]) throws(LogFault) {
         for record in records { record.checkFit(partitions: partitions) }
         try shared.withLock { state throws(LogFault) in
-            let fault = state.appendFaults.isEmpty ? nil : state.appendFaults.removeFirst()
-            if fault != .before {
-                state.append(records, now: clock.now())
-            }
-            if fault != nil { throw MemoryLog.injectedFault("append") }
+            try append(records, &state)
         }
+    }
+
+    /// As tests have it: with the next injected fault, if one waits.
+    func append(_ records: [OutgoingRecord], _ state: inout MemoryLogState) throws(LogFault) {
+        let fault = state.appendFaults.isEmpty ? nil : state.appendFaults.removeFirst()
+        if fault != .before { state.append(records, now: clock.now()) }
+        if fault != nil { throw MemoryLog.injectedFault("append") }
+    }
+
+    package func makeExclusiveAppender(name: String) -> any ExclusiveAppender {
+        let number = shared.withLock { state in
+            state.appenders[name, default: 0] += 1
+            return state.appenders[name, default: 0]
+        }
+        return MemoryAppender(self, name: name, number: number)
     }
 
     package func bounds(of place: TopicPartition) -> Range<Int64> {

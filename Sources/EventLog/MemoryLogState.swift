@@ -48,6 +48,8 @@ struct MemoryLogState: Sendable {
     var appendFaults: [MemoryLog.FaultMoment] = []
     var committed: [TopicPartition: Int64] = [:]
     var lastCommits: [WorkerGroup.MemberID: LastCommit] = [:]
+    /// How often each name of an exclusive appender was taken: the last one holds it.
+    var appenders: [String: Int] = [:]
 
     private var stored: [TopicPartition: Partition] = [:]
     private var latestTime = Int64.min

@@ -1,4 +1,4 @@
-// Readers and workers of the memory log.
+// Readers, workers and exclusive appenders of the memory log.
 
 import Runtime
 
@@ -123,6 +123,31 @@ final class MemoryWorker: LogWorker {
         LogFault(
             operation, at: "memory", reason: "another member has these partitions", remedy: .fenced)
     }
+}
+
+/// The holder of a name, until somebody else takes it.
+final class MemoryAppender: ExclusiveAppender {
+    private let log: MemoryLog
+    private let name: String
+    private let number: Int
+
+    init(_ log: MemoryLog, name: String, number: Int) {
+        self.log = log
+        self.name = name
+        self.number = number
+    }
+
+    func append(_ records: [OutgoingRecord]) throws(LogFault) {
+        for record in records { record.checkFit(partitions: log.partitions) }
+        try log.shared.withLock { state throws(LogFault) in
+            guard state.appenders[name] == number else {
+                throw LogFault.nameTaken(name, at: log.place)
+            }
+            try log.append(records, &state)
+        }
+    }
+
+    func close() {}
 }
 
 extension MemoryLog {

@@ -46,6 +46,12 @@ package final class KafkaLog: EventLog {
         try KafkaWorker(settings, inquiry, interruption, partitions: partitions, lane: lane)
     }
 
+    package func makeExclusiveAppender(
+        name: String
+    ) throws(LogFault) -> any ExclusiveAppender {
+        try KafkaAppender(settings, name: name)
+    }
+
     /// Kafka looks after itself.
     package func maintain() -> Bool { false }
 

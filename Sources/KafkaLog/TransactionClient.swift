@@ -15,6 +15,24 @@ final class TransactionClient {
     private let settings: KafkaSettings
     private let calls = CallThread()
 
+    /// A producer of ours with this transactional id.
+    convenience init(id: String, settings: KafkaSettings) throws(LogFault) {
+        try self.init(
+            [
+                "transactional.id": id,
+                "enable.idempotence": "true",
+                "acks": "all",
+                "compression.codec": "lz4",
+                "linger.ms": "0",
+                "batch.num.messages": "10000",
+                "transaction.timeout.ms": settings.transactionMilliseconds,
+                // Right after a commit the broker still writes its markers and asks for patience;
+                // the library then sleeps this long, by default a hundred times as much.
+                "retry.backoff.ms": "1",
+                "partitioner": "murmur2_random",
+            ], settings: settings)
+    }
+
     init(_ properties: [String: String], settings: KafkaSettings) throws(LogFault) {
         self.settings = settings
         sender = try RecordSender(properties, topics: Topic.all, settings: settings)
@@ -104,4 +122,10 @@ final class TransactionClient {
             usleep(1_000)
         }
     }
+}
+
+extension KafkaSettings {
+    /// How long a transaction may stay open: at most the session's time-out, so that a dead lane
+    /// blocks nobody longer than its membership.
+    var transactionMilliseconds: String { properties["transaction.timeout.ms"] ?? "10000" }
 }

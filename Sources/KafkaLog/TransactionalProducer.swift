@@ -10,9 +10,6 @@ import Glibc
 /// the broker finish or abort what was open. Which of both it was, the note committed with the
 /// offsets tells: it is another one for each transaction.
 final class TransactionalProducer {
-    /// At most the session's time-out, so that a dead lane blocks nobody longer than its
-    /// membership.
-    static let transactionMilliseconds = 10_000
     /// How long a commit tries before it is given back to the caller.
     static let commitMilliseconds: Int64 = 8_000
     static let pauseMilliseconds = 20...200
@@ -250,7 +247,7 @@ extension TransactionalProducer {
     private func started(deadline: Int64) throws(LogFault) -> TransactionClient {
         if let client { return client }
         while true {
-            let made = try TransactionClient(properties, settings: settings)
+            let made = try TransactionClient(id: settings.laneName(lane), settings: settings)
             do throws(RDKafkaError) {
                 made.warmUp()
                 try made.start(deadline: deadline)
@@ -270,33 +267,12 @@ extension TransactionalProducer {
         }
     }
 
-    private var timeoutMilliseconds: String {
-        settings.properties["transaction.timeout.ms"]
-            ?? "\(TransactionalProducer.transactionMilliseconds)"
-    }
-
-    private var properties: [String: String] {
-        [
-            "transactional.id": settings.laneName(lane),
-            "enable.idempotence": "true",
-            "acks": "all",
-            "compression.codec": "lz4",
-            "linger.ms": "0",
-            "batch.num.messages": "10000",
-            "transaction.timeout.ms": timeoutMilliseconds,
-            // Right after a commit the broker still writes its markers and asks for patience; the
-            // library then sleeps this long, by default a hundred times as much.
-            "retry.backoff.ms": "1",
-            "partitioner": "murmur2_random",
-        ]
-    }
-
     private func timeoutRefused(_ client: RDKafkaClient) -> LogFault {
         let limit = KafkaTopics.brokerSetting("transaction.max.timeout.ms", asking: client)
         return LogFault(
             "commit: start", at: place,
-            reason: "transaction.timeout.ms is \(timeoutMilliseconds), more than the brokers' "
-                + "transaction.max.timeout.ms of \(limit ?? "a value they do not tell")",
+            reason: "transaction.timeout.ms is \(settings.transactionMilliseconds), more than the "
+                + "brokers' transaction.max.timeout.ms of \(limit ?? "a value they do not tell")",
             hint: "lower the one or raise the other", remedy: .stop)
     }
 }

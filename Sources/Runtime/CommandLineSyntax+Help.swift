@@ -26,7 +26,10 @@ extension CommandLineSyntax {
                 "\n" + Self.wrapped(command.discussion, Self.width).joined(separator: "\n") + "\n"
         }
         text += "\nUsage: \(program) \(command.name)"
-        for argument in arguments { text += " \(argument.placeholder)" }
+        for argument in arguments {
+            let placeholder = argument.placeholder
+            text += argument.isRequired ? " \(placeholder)" : " [\(placeholder)]"
+        }
         for option in named where option.isRequired { text += " \(Self.usage(option))" }
         text += named.contains { !$0.isRequired } ? " [OPTIONS]\n" : "\n"
         if !command.examples.isEmpty { text += "\nExamples:\n" + Self.list(command.examples) }

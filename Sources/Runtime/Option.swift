@@ -130,6 +130,17 @@ extension Option where Value == String {
 }
 
 extension Option where Value == String? {
+    /// A word that may be given, by its place after those that must be.
+    package static func optionalArgument(_ placeholder: String, help: String) -> Option {
+        Option(
+            placeholder.lowercased(), .argument, placeholder, expected: "a value", fallback: nil,
+            environment: nil, help: help
+        ) { words in
+            guard let word = words.last else { return .some(nil) }
+            return word.isEmpty ? nil : word
+        }
+    }
+
     /// Absent unless given.
     package static func optional(
         _ name: String, _ placeholder: String, environment: String? = nil, help: String

@@ -49,6 +49,12 @@ struct Layout: Sendable {
                 try create(connection, partitions: partitions ?? partitionsDefault)
             }
             let layout = try read(connection, partitions: partitions)
+            // Older builds neither made this table nor mind it.
+            try connection.run(
+                """
+                CREATE TABLE IF NOT EXISTS appender (
+                    name BLOB PRIMARY KEY, holder INTEGER NOT NULL) WITHOUT ROWID
+                """)
             try connection.run("COMMIT")
             return layout
         } catch {

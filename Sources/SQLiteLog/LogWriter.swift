@@ -10,14 +10,18 @@ enum WriteWork: Sendable {
         WorkerGroup.MemberID, owner: Int64, [OutgoingRecord], positions: [TopicPartition: Int64])
     /// Begins a new assignment. As a newcomer it fences another owner, else it is fenced itself.
     case takeOver(owner: Int64, isNewcomer: Bool)
+    /// Makes somebody the holder of a name.
+    case takeName([UInt8])
+    /// As `append`, by the holder of a name.
+    case appendAs([UInt8], holder: Int64, [OutgoingRecord])
     case maintain
 
     /// An estimate that counts the records' overhead.
     var bytes: Int {
         switch self {
-        case .append(let records), .commit(_, _, let records, _):
+        case .append(let records), .commit(_, _, let records, _), .appendAs(_, _, let records):
             records.reduce(0) { $0 + $1.bytes + LogBatch.recordOverhead }
-        case .takeOver, .maintain: 0
+        case .takeOver, .takeName, .maintain: 0
         }
     }
 }
@@ -27,6 +31,7 @@ enum WriteReply: Sendable {
     case done
     case committed([TopicPartition: Int64])
     case assigned(generation: Int64, owner: Int64)
+    case named(holder: Int64)
     case maintained(hasMore: Bool)
     case fenced
 }
@@ -193,6 +198,12 @@ final class LogWriter: @unchecked Sendable {
             guard isOwner || isNewcomer else { return .fenced }
             transaction.takeOver(owner: isOwner ? owner : nil)
             return .assigned(generation: transaction.generation, owner: transaction.owner)
+        case .takeName(let name):
+            return .named(holder: try transaction.takeName(name))
+        case .appendAs(let name, let holder, let records):
+            guard try transaction.holder(of: name) == holder else { return .fenced }
+            for record in records { try transaction.append(record) }
+            return .done
         case .maintain:
             return .maintained(hasMore: try upkeep.runSlice(&transaction))
         }

@@ -116,6 +116,23 @@ package final class SQLiteLog: EventLog {
         }
     }
 
+    package func makeExclusiveAppender(
+        name: String
+    ) throws(LogFault) -> any ExclusiveAppender {
+        let bytes = Array(name.utf8)
+        guard case .named(let holder) = try writer.perform(.takeName(bytes)) else {
+            throw .nameTaken(name, at: place)
+        }
+        return SQLiteAppender(self, name: name, holder: holder)
+    }
+
+    /// Appends as the holder of a name.
+    func append(_ records: [OutgoingRecord], as name: String, holder: Int64) throws(LogFault) {
+        for record in records { record.checkFit(partitions: partitions) }
+        let work = WriteWork.appendAs(Array(name.utf8), holder: holder, records)
+        guard case .done = try writer.perform(work) else { throw .nameTaken(name, at: place) }
+    }
+
     package func maintain() throws(LogFault) -> Bool {
         if case .maintained(let hasMore) = try writer.perform(.maintain) { return hasMore }
         return false

@@ -1,4 +1,4 @@
-// Readers and workers of the SQLite log.
+// Readers, workers and exclusive appenders of the SQLite log.
 import EventLog
 import Runtime
 
@@ -120,6 +120,25 @@ final class SQLiteWorker: LogWorker {
             try log.settle()
         }
     }
+}
+
+/// The holder of a name in the file, until somebody else takes it.
+final class SQLiteAppender: ExclusiveAppender {
+    private let log: SQLiteLog
+    private let name: String
+    private let holder: Int64
+
+    init(_ log: SQLiteLog, name: String, holder: Int64) {
+        self.log = log
+        self.name = name
+        self.holder = holder
+    }
+
+    func append(_ records: [OutgoingRecord]) throws(LogFault) {
+        try log.append(records, as: name, holder: holder)
+    }
+
+    func close() {}
 }
 
 extension SQLiteLog {

@@ -16,6 +16,8 @@ final class WriteStatements {
     let updateNewest: Statement
     let insertGarbage: Statement
     let updatePosition: Statement
+    let readHolder: Statement
+    let updateHolder: Statement
 
     init(_ connection: Connection) throws(LogFault) {
         begin = try connection.prepare("BEGIN IMMEDIATE")
@@ -33,6 +35,8 @@ final class WriteStatements {
         updateNewest = try connection.prepare("REPLACE INTO newest VALUES (?1, ?2, ?3)")
         insertGarbage = try connection.prepare("INSERT OR IGNORE INTO garbage VALUES (?1, ?2)")
         updatePosition = try connection.prepare("REPLACE INTO position VALUES (?1, ?2)")
+        readHolder = try connection.prepare("SELECT holder FROM appender WHERE name = ?1")
+        updateHolder = try connection.prepare("REPLACE INTO appender VALUES (?1, ?2)")
     }
 }
 
@@ -117,6 +121,23 @@ struct WriteTransaction {
         generation += 1
         self.owner = owner ?? generation
         isChanged = true
+    }
+
+    /// The number of a name's holder, 0 before the first.
+    func holder(of name: [UInt8]) throws(LogFault) -> Int64 {
+        let read = statements.readHolder
+        return try read.withBound(name, at: 1) { () throws(LogFault) in
+            try read.firstNumber() ?? 0
+        }
+    }
+
+    /// Gives a name to a new holder, and returns that one's number.
+    func takeName(_ name: [UInt8]) throws(LogFault) -> Int64 {
+        let holder = try holder(of: name) + 1
+        let update = statements.updateHolder
+        update.bind(holder, at: 2)
+        try update.withBound(name, at: 1) { () throws(LogFault) in try update.run() }
+        return holder
     }
 
     /// The first offset still there.

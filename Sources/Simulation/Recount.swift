@@ -101,10 +101,14 @@ struct Recount {
                     value, append: input.append, from: .topic(input.type, key: key), into: &batch,
                     rejected: &rejected)
             }
+            let app = input.key.flatMap { key in
+                unsafe key.withUnsafeBytes { unsafe AppID(bytes: $0) }
+            }
             for event in rejected {
                 let letter = unsafe DeadLetter(
-                    topic: input.type.name, partition: records.partition, offset: input.offset,
-                    append: input.append, event: event, value: value)
+                    stage: .evaluate, topic: input.type.name, partition: records.partition,
+                    offset: input.offset, append: input.append, app: app,
+                    event: event, value: value)
                 letters.append(letter.encode())
             }
         }
@@ -125,7 +129,8 @@ struct Recount {
             let name = Array(batch.names[first..<first + Int(event.nameLength)])
             unsafe name.withUnsafeBytes { bytes in
                 let letter = unsafe DeadLetter(
-                    topic: "app", partition: records.partition, offset: -1, append: event.append,
+                    stage: .evaluate, topic: "app", partition: records.partition, offset: -1,
+                    append: event.append, app: AppID(bytes: bytes),
                     event: RejectedEvent(index: nil, reason: refused.reason), value: bytes)
                 letters.append(letter.encode())
             }

@@ -65,6 +65,13 @@ package final class SteeredLog: EventLog {
         return SteeredWorker(memory.makeWorker(lane: lane), self)
     }
 
+    package func makeExclusiveAppender(
+        name: String
+    ) throws(LogFault) -> any ExclusiveAppender {
+        try mayFail("take a name")
+        return memory.makeExclusiveAppender(name: name)
+    }
+
     package func maintain() -> Bool { memory.maintain() }
     package func interrupt() { memory.interrupt() }
     package func close() { memory.close() }

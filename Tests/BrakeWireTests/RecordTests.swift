@@ -97,6 +97,23 @@ import Testing
             try Fixture.bytes("examples/valid/dead/not-utf-8.json") == binary.encode() + [0x0a])
     }
 
+    @Test func `letters and marks come back, those of older builds too`() throws {
+        for path in Fixture.files(in: "examples/valid/dead") {
+            let bytes = try Fixture.bytes(path).dropLast()
+            let record = try unsafe Array(bytes).withUnsafeBytes {
+                try unsafe DeadRecord.decode($0, with: DocumentReader())
+            }
+            switch record {
+            case .letter(let letter): #expect(letter.encode() == Array(bytes), "\(path)")
+            case .retried(let mark): #expect(mark.encode() == Array(bytes), "\(path)")
+            }
+        }
+        #expect(Base64.bytes("AP8=") == [0, 0xff])
+        for text in ["A", "A===", "====", "AP8=AP8=", "A\u{e9}=="] {
+            #expect(Base64.bytes(text) == nil, "\(text)")
+        }
+    }
+
     @Test func `a dead letter keeps 1 kB and no half characters`() {
         let long = Array(String(repeating: "é", count: 2_000).utf8)
         let odd = [UInt8(ascii: "x")] + long
@@ -108,7 +125,7 @@ import Testing
         }
         #expect(deadLetter(whole, value: odd).excerpt.count == 1_024)
         let none = unsafe DeadLetter(
-            topic: "crash", partition: 0, offset: 1, append: 2,
+            stage: .evaluate, topic: "crash", partition: 0, offset: 1, append: 2, app: nil,
             event: RejectedEvent(index: nil, reason: .empty), value: nil)
         #expect(String(decoding: none.encode(), as: UTF8.self).hasSuffix(#""text":""}"#))
     }
@@ -174,8 +191,8 @@ import Testing
     private func deadLetter(_ event: RejectedEvent, value: [UInt8]) -> DeadLetter {
         unsafe value.withUnsafeBytes { value in
             unsafe DeadLetter(
-                topic: "crash", partition: 5, offset: 17, append: 1_700_000_061_000, event: event,
-                value: value)
+                stage: .evaluate, topic: "crash", partition: 5, offset: 17,
+                append: 1_700_000_061_000, app: AppID("a"), event: event, value: value)
         }
     }
 }

@@ -59,6 +59,10 @@ final class UnevenLog: EventLog {
         UnevenWorker(try log.makeWorker(lane: lane), self)
     }
 
+    func makeExclusiveAppender(name: String) throws(LogFault) -> any ExclusiveAppender {
+        try log.makeExclusiveAppender(name: name)
+    }
+
     func maintain() throws(LogFault) -> Bool { try log.maintain() }
     func interrupt() { log.interrupt() }
     func close() { log.close() }

@@ -18,6 +18,7 @@ enum ImportRules {
             "HTTPClient": ["Runtime", "CCurl"],
             "Collect": stage, "Evaluate": stage, "Serve": stage,
             "Alert": stage.union(["HTTPClient"]), "Bridge": stage.union(["HTTPClient"]),
+            "DeadLetters": ["BrakeModel", "BrakeWire", "EventLog", "Runtime"],
             "AdBrakeClient": ["BrakeModel"],
             "Traffic": ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"],
             "Watch": ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"],

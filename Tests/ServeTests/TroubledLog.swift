@@ -41,6 +41,10 @@ final class TroubledLog: EventLog {
         try inner.makeWorker(lane: lane)
     }
 
+    func makeExclusiveAppender(name: String) throws(LogFault) -> any ExclusiveAppender {
+        try inner.makeExclusiveAppender(name: name)
+    }
+
     func maintain() throws(LogFault) -> Bool { try inner.maintain() }
     func interrupt() { inner.interrupt() }
     func close() { inner.close() }

@@ -6,7 +6,8 @@
 #   ops/kafka/acls.sh grant  STAGE=PRINCIPAL...     as collect=User:brake-collect
 #   ops/kafka/acls.sh revoke STAGE=PRINCIPAL...
 #
-# Stages: operator, collect, evaluate, serve, consumer. A principal may have several. From the
+# Stages: operator, collect, evaluate, serve, dead (who looks at dead letters and retries them),
+# consumer. A principal may have several. From the
 # environment: BOOTSTRAP (localhost:9092), COMMAND_CONFIG (a file of Java client properties for an
 # administrator of the cluster), ADBRAKE_PREFIX (adbrake-), KAFKA_HOME (else as find.sh finds it).
 set -euo pipefail
@@ -36,6 +37,9 @@ evaluate group literal Read ${prefix}evaluate
 evaluate transactional-id prefixed Write $prefix
 serve topic prefixed Describe $prefix
 serve topic literal Read ${prefix}throttle,${prefix}epoch,${prefix}notice
+dead topic prefixed Describe $prefix
+dead topic literal Read,Write $inputs,${prefix}dead
+dead transactional-id literal Write ${prefix}appender-dead-retry
 consumer topic literal Read ${prefix}throttle,${prefix}notice
 consumer group prefixed Read ${prefix}consumer
 END
