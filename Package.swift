@@ -26,12 +26,20 @@ func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target 
 }
 
 let kafkaTests: [Target.Dependency] = [
-    "BrakeModel", "BrakeWire", "CRdKafka", "DeadLetters", "EventLog",
+    "AdBrakeProducer", "BrakeModel", "BrakeWire", "CRdKafka", "DeadLetters", "EventLog",
     "KafkaTestSupport", "Runtime",
+]
+let producerTests: [Target.Dependency] = [
+    "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime", "SQLiteLog",
 ]
 
 let package = Package(
     name: "adbrake",
+    products: [
+        // For servers that write to the topics directly; BrakeModel has the types it shares.
+        .library(name: "AdBrakeProducer", targets: ["AdBrakeProducer", "BrakeModel"]),
+        .executable(name: "adbrake", targets: ["adbrake"]),
+    ],
     targets: [
         // The pure core.
         module("BrakeModel"),
@@ -59,9 +67,17 @@ let package = Package(
         module("HTTPServer", ["Runtime", "CMicroHTTPD", "CZlib"]),
         module("HTTPClient", ["CCurl"]),
 
+        // Events into a log: for the collector, and for servers that need none.
+        module(
+            "AdBrakeProducer",
+            ["BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "SQLiteLog", "Runtime"]),
+
         // The stages.
         module(
-            "Collect", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
+            "Collect",
+            [
+                "AdBrakeProducer", "BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime",
+            ]),
         module("Evaluate", ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime"]),
         module(
             "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"],
@@ -87,10 +103,18 @@ let package = Package(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
-                "HTTPClient", "HTTPServer", "Runtime", "Collect", "DeadLetters", "Evaluate",
-                "Serve", "Simulation", "Traffic", "Watch",
+                "HTTPClient", "HTTPServer", "Runtime", "AdBrakeProducer", "Collect", "DeadLetters",
+                "Evaluate", "Serve", "Simulation", "Traffic", "Watch",
             ],
             swiftSettings: strict),
+
+        // What is fuzzed; the tests try it with all that was found.
+        .target(
+            name: "FuzzSubjects",
+            dependencies: ["BrakeModel", "BrakeWire", "HTTPServer", "Runtime"],
+            path: "Fuzz/Subjects", swiftSettings: strict),
+        .testTarget(
+            name: "FuzzTests", dependencies: ["FuzzSubjects"], swiftSettings: strict),
 
         // Measured by hand.
         .executableTarget(
@@ -130,6 +154,7 @@ let package = Package(
                 "KafkaLog", "KafkaTestSupport", "Runtime", "Serve",
             ],
             swiftSettings: strict),
+        tests(of: "AdBrakeProducer", producerTests),
         tests(of: "KafkaLog", kafkaTests),
         tests(of: "DeadLetters", ["BrakeModel", "BrakeWire", "EventLog", "SQLiteLog"]),
         tests(of: "Traffic", ["BrakeModel", "BrakeWire", "Evaluate", "HTTPServer", "Runtime"]),
@@ -158,3 +183,9 @@ let package = Package(
     ],
     cxxLanguageStandard: .cxx17
 )
+
+// The fuzzer links its program by itself, with a `main` that is not ours: see ops/fuzz.sh.
+if Context.environment["ADBRAKE_FUZZ"] != nil {
+    package.products.append(
+        .library(name: "FuzzSubjects", type: .static, targets: ["FuzzSubjects"]))
+}

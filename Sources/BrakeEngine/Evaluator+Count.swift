@@ -29,8 +29,8 @@ extension Evaluator {
         case .signal:
             add(.softErrors, at: second, in: slot)
             add(.signals, at: second, in: slot)
-        case .impression: add(.impressions, at: second, in: slot)
-        case .adFailure: add(.adFailures, at: second, in: slot)
+        case .impression: addAds(.impressions, event, at: second, in: slot)
+        case .adFailure: addAds(.adFailures, event, at: second, in: slot)
         }
         // Its rows must be given back some time, even if nothing else asks for a look.
         if apps.slots[slot].due == AppSlot.notDue, !apps.slots[slot].isTouched {
@@ -133,6 +133,32 @@ extension Evaluator {
         if !rows.add(to: &apps.slots[slot].rows[metric.rawValue], at: second, head: head) {
             tallied.saturated += 1
         }
+    }
+
+    /// Adds an ad event, which may stand for several.
+    @inline(__always)
+    private mutating func addAds(
+        _ metric: Metric, _ event: Event, at second: Int64, in slot: UInt32
+    ) {
+        if event.count == 1 {
+            add(metric, at: second, in: slot)
+        } else {
+            addSeveral(metric, event, at: second, in: slot)
+        }
+    }
+
+    private mutating func addSeveral(
+        _ metric: Metric, _ event: Event, at second: Int64, in slot: UInt32
+    ) {
+        let count = UInt32(clamping: event.count)
+        checksum &+= StableHash.combine(event.appHash, UInt64(count))
+        let head = apps.slots[slot].lastSecond
+        guard let second = UInt32(exactly: second),
+            head / 60 &- second / 60 < UInt32(Panes.perWindow)
+        else { return }
+        let refused = rows.add(
+            count, to: &apps.slots[slot].rows[metric.rawValue], at: second, head: head)
+        tallied.saturated += Int64(refused)
     }
 
     /// Has the app looked at, at its next tick.

@@ -64,6 +64,26 @@ struct PaneRow<
         return true
     }
 
+    /// As `add`, so many at once.
+    mutating func add(_ count: UInt32, at second: UInt32) -> Bool {
+        guard let several = Counter(exactly: count) else { return false }
+        if Sum(several) > Sum.max - sums[Panes.windows - 1] { return false }
+        var places = InlineArray<3, Int>(repeating: -1)
+        for window in 0..<Panes.windows {
+            let pane = Panes.pane(ofSecond: second, window: window)
+            let newest = Panes.pane(ofSecond: head, window: window)
+            guard newest &- pane < UInt32(Panes.perWindow) else { continue }
+            let place = window &* Panes.perWindow &+ Int(pane % UInt32(Panes.perWindow))
+            if several > Counter.max - panes[place] { return false }
+            places[window] = place
+        }
+        for window in 0..<Panes.windows where places[window] >= 0 {
+            panes[places[window]] += several
+            sums[window] += Sum(several)
+        }
+        return true
+    }
+
     /// Moves the head: what leaves a window is taken from its sum. O(panes passed), at most 180.
     @inline(__always)
     mutating func slide(to second: UInt32) {

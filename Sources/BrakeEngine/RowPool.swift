@@ -75,6 +75,29 @@ struct RowPool: ~Copyable {
         return add(to: &row, at: second, head: head)
     }
 
+    /// As `add`, so many at once; returns how many the count could no longer hold.
+    mutating func add(
+        _ count: UInt32, to row: inout RowReference, at second: UInt32, head: UInt32
+    ) -> UInt32 {
+        switch row.width {
+        case .one:
+            ones[row.index].slide(to: head)
+            if ones[row.index].add(count, at: second) { return 0 }
+        case .two:
+            twos[row.index].slide(to: head)
+            if twos[row.index].add(count, at: second) { return 0 }
+        case .four:
+            fours[row.index].slide(to: head)
+            let fitting = min(count, UInt32.max - fours[row.index].sums[Panes.windows - 1])
+            // No pane is above the hour's sum, so what fits into that fits into each.
+            _ = fours[row.index].add(fitting, at: second)
+            return count - fitting
+        case .none: break
+        }
+        widen(&row, head: head)
+        return add(count, to: &row, at: second, head: head)
+    }
+
     private mutating func widen(_ row: inout RowReference, head: UInt32) {
         switch row.width {
         case .none:

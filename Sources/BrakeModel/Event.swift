@@ -41,7 +41,7 @@ public struct Event: Sendable, BitwiseCopyable {
     public var at: Int64
     /// The device's clock at this upload attempt.
     public var sent: Int64
-    /// The device's clock at the start of the session that crashed.
+    /// The device's clock at the start of the session that crashed; of an ad event its `count`.
     public var sessionAt: Int64
     /// Where the app's id begins in the batch's names.
     public var nameOffset: UInt32
@@ -50,6 +50,13 @@ public struct Event: Sendable, BitwiseCopyable {
     public var meaning: EventMeaning
     /// How many of its device times were not in milliseconds and have been converted.
     public var convertedTimes: UInt8
+
+    /// How many equal ad events it stands for, at least 1. It lies where only crashes have
+    /// something else, so that an event takes nine words.
+    @inlinable public var count: Int64 {
+        get { sessionAt == Event.noTime ? 1 : sessionAt }
+        set { sessionAt = newValue == 1 ? Event.noTime : newValue }
+    }
 
     /// Makes an event; what is left out is absent.
     public init(

@@ -27,6 +27,8 @@ package final class EventDecoder {
     package static let recordBytesMax = 256 * 1_024
     /// The most events of a record.
     package static let eventsMax = 1_000
+    /// The most ad events that one stands for.
+    package static let countMax: Int64 = 1_000_000
     /// The most characters of an event id and of a device.
     package static let idCharactersMax = 64
 

@@ -35,11 +35,15 @@ extension brake_json_event {
         var converted: UInt8 = at?.isConverted == true ? 1 : 0
         if sent?.isConverted == true { converted += 1 }
         if sessionAt?.isConverted == true { converted += 1 }
-        return Event(
+        var event = Event(
             appHash: appHash, meaning: meaning, append: append,
             at: at?.milliseconds ?? Event.noTime, sent: sent?.milliseconds ?? Event.noTime,
             sessionAt: sessionAt?.milliseconds ?? Event.noTime, idHash: id, sessionHash: session,
             deviceHash: device, convertedTimes: converted)
+        if type == .adEvent, count.kind != BRAKE_JSON_ABSENT {
+            event.count = try count.eventCount()
+        }
+        return event
     }
 
     /// Where it lies in the document.

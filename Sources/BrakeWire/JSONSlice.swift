@@ -46,6 +46,19 @@ extension brake_json_slice {
         return unsafe StableHash.of(text)
     }
 
+    /// How many ad events one stands for: a whole number, however it is written; absent, one.
+    func eventCount() throws(Rejection) -> Int64 {
+        switch kind {
+        case BRAKE_JSON_NULL: return 1
+        case BRAKE_JSON_INTEGER where (1...UInt64(EventDecoder.countMax)).contains(integer):
+            return Int64(integer)
+        case BRAKE_JSON_REAL where real >= 1 && real <= Double(EventDecoder.countMax):
+            guard let count = Int64(exactly: real) else { throw .badField }
+            return count
+        default: throw .badField
+        }
+    }
+
     /// An optional yes or no.
     @inline(__always)
     func bool(default value: Bool) throws(Rejection) -> Bool {

@@ -11,6 +11,13 @@ package struct UploadRecord: Sendable, Equatable {
     package var value: [UInt8]
     /// How many events that is.
     package var count: Int
+
+    package init(type: EventType, app: AppID, value: [UInt8], count: Int) {
+        self.type = type
+        self.app = app
+        self.value = value
+        self.count = count
+    }
 }
 
 /// An upload that has been cut into records.

@@ -35,6 +35,7 @@ brake_json_slice *field(brake_json_event &event, const brake_json_slice &key) {
         case 5:
             if (is_key(key, "phase")) return &event.phase;
             if (is_key(key, "fatal")) return &event.fatal;
+            if (is_key(key, "count")) return &event.count;
             return is_key(key, "event") ? &event.event : nullptr;
         case 6:
             if (is_key(key, "device")) return &event.device;

@@ -1,6 +1,6 @@
 // From checked events to records in the log.
 
-import BrakeModel
+import AdBrakeProducer
 import BrakeWire
 import EventLog
 import HTTPServer
@@ -18,7 +18,7 @@ struct Intake: Sendable {
     static let deadLettersMax = 20
     private static let retryAfterSeconds = "1"
 
-    private let log: any EventLog
+    private let gate: RecordGate
     private let logger: Logger
     private let metrics: CollectMetrics
     private let room: WaitingRoom
@@ -28,7 +28,7 @@ struct Intake: Sendable {
         log: any EventLog, room: WaitingRoom, logger: Logger, metrics: CollectMetrics,
         clocks: Clocks
     ) {
-        self.log = log
+        gate = RecordGate(log)
         self.room = room
         self.logger = logger
         self.metrics = metrics
@@ -40,17 +40,15 @@ struct Intake: Sendable {
 
     /// Appends it all; nil: the log has it, else the refusal.
     func take(_ deliveries: [Delivery]) -> Response? {
-        var outgoing: [OutgoingRecord] = []
-        for delivery in deliveries {
-            for record in delivery.upload.records { outgoing.append(self.record(record)) }
-            outgoing += letters(delivery)
-        }
-        let bytes = outgoing.reduce(0) { $0 + $1.bytes }
+        let records = deliveries.flatMap(\.upload.records)
+        let letters = deliveries.flatMap { deadLetters($0) }
+        let bytes =
+            records.reduce(0) { $0 + $1.value.count } + letters.reduce(0) { $0 + $1.bytes }
         guard room.enter(bytes) else { return Self.full }
         defer { room.leave(bytes) }
         let begun = clocks.monotonicNanoseconds()
         do throws(LogFault) {
-            try log.append(outgoing)
+            try gate.append(records, with: letters)
         } catch {
             logger.warning("an upload could not be appended", ["fault": LogValue(error)])
             return Response.error(
@@ -68,15 +66,7 @@ struct Intake: Sendable {
         for event in upload.rejected { metrics.rejected(event.reason) }
     }
 
-    private func record(_ record: UploadRecord) -> OutgoingRecord {
-        let key = Array(record.app.text.utf8)
-        return OutgoingRecord(
-            Topic(record.type),
-            partition: Partitioner.partition(of: key, partitions: log.partitions),
-            key: key, value: record.value)
-    }
-
-    private func letters(_ delivery: Delivery) -> [OutgoingRecord] {
+    private func deadLetters(_ delivery: Delivery) -> [OutgoingRecord] {
         let now = clocks.wallMilliseconds()
         return delivery.upload.rejected.prefix(Self.deadLettersMax).map { event in
             let letter = unsafe delivery.body.withUnsafeBytes { bytes in

@@ -43,12 +43,17 @@ struct EventStream {
             .adFailure, .signal, .nothing,
         ]
         let id = UInt64(random.below(5_000) + 1)
-        return Event(
-            appHash: 0, meaning: meanings[random.below(meanings.count)], append: append,
+        let meaning = meanings[random.below(meanings.count)]
+        var event = Event(
+            appHash: 0, meaning: meaning, append: append,
             at: append - Int64(random.below(120_000)) + 5_000,
             sent: random.below(4) == 0 ? append - Int64(random.below(200_000)) : Event.noTime,
             sessionAt: random.below(3) == 0 ? append - Int64(random.below(400_000)) : Event.noTime,
             idHash: random.below(10) == 0 ? 0 : id, sessionHash: random.below(12) == 0 ? 0 : id,
             deviceHash: UInt64(random.below(50)))
+        if meaning == .impression || meaning == .adFailure {
+            event.count = random.below(5) == 0 ? Int64(random.below(70_000) + 1) : 1
+        }
+        return event
     }
 }

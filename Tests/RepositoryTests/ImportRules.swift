@@ -16,8 +16,11 @@ enum ImportRules {
             "Runtime": [],
             "HTTPServer": ["Runtime", "CMicroHTTPD", "CZlib"],
             "HTTPClient": ["Runtime", "CCurl"],
-            "Collect": stage, "Evaluate": stage, "Serve": stage,
+            "Collect": stage.union(["AdBrakeProducer"]), "Evaluate": stage, "Serve": stage,
             "Alert": stage.union(["HTTPClient"]), "Bridge": stage.union(["HTTPClient"]),
+            "AdBrakeProducer": [
+                "BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "SQLiteLog", "Runtime",
+            ],
             "DeadLetters": ["BrakeModel", "BrakeWire", "EventLog", "Runtime"],
             "AdBrakeClient": ["BrakeModel"],
             "Traffic": ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"],

@@ -70,8 +70,10 @@ struct ReferenceFact {
             case .softError(let isSignal):
                 add(.softError, at: record.time)
                 if isSignal { add(.signal, at: record.time) }
-            case .impression: add(.impression, at: record.time)
-            case .adFailure: add(.adFailure, at: record.time)
+            case .impression:
+                for _ in 0..<record.count { add(.impression, at: record.time) }
+            case .adFailure:
+                for _ in 0..<record.count { add(.adFailure, at: record.time) }
             case .other: break
             }
         }

@@ -20,6 +20,8 @@ struct ReferenceRecord {
     let id: String?
     let session: String?
     let device: String?
+    /// How many ad events it stands for.
+    let count: Int
 
     /// The events of a record's value, without those that are rejected.
     static func events(of value: JSONText, append: Int64) -> [ReferenceRecord] {
@@ -52,6 +54,8 @@ struct ReferenceRecord {
         id = value["id"]?.string
         session = value["session"]?.string
         device = value["device"]?.string
+        guard let count = Self.count(of: value, type: type) else { return nil }
+        self.count = count
 
         var at: Int64?
         var drift: Int64 = 0
@@ -94,6 +98,14 @@ struct ReferenceRecord {
         }
         if let field = value["session_at"], field.double == nil { return false }
         return true
+    }
+
+    /// A whole number from one to a million; one for what has none, nil for anything else.
+    private static func count(of value: JSONText, type: String) -> Int? {
+        guard type == "ad_event", let field = value["count"] else { return 1 }
+        guard let number = field.double, number == number.rounded(), (1...1_000_000) ~= number
+        else { return nil }
+        return Int(number)
     }
 
     private static func meaning(of value: JSONText, type: String) -> Meaning? {

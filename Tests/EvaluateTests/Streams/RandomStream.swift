@@ -253,6 +253,9 @@ extension RandomStream {
             #""type":"soft_error","severity":"unheard-of","signal":"slow_dismiss""#,
             #""type":"ad_event","event":"shown","unit":"u","format":"banner""#,
             #""type":"ad_event","event":"load_failed","error_code":"no_fill""#,
+            #""type":"ad_event","event":"shown","unit":"u","count":\#(random.number(1...400))"#,
+            #""type":"ad_event","event":"load_failed","count":2.0"#,
+            #""type":"session","phase":"end","count":"not of sessions""#,
             #""type":"ad_event","event":"unheard-of","dismiss_delay_ms":12"#,
             #""type":"session","at":5"#,
             #""type":"crash","at":0.0001,"id":"old""#,
@@ -277,6 +280,9 @@ extension RandomStream {
             #"{"type":"session","app":"ghost","at":{}}"#,
             #"{"type":"session","app":"ghost","foreground":1}"#,
             #"{"type":"session","app":"ghost","phase":7}"#,
+            #"{"type":"ad_event","app":"ghost","count":0}"#,
+            #"{"type":"ad_event","app":"ghost","event":"shown","count":1.5}"#,
+            #"{"type":"ad_event","app":"ghost","count":1000001}"#,
         ])
     }
 
