@@ -19,15 +19,20 @@ func module(
         name: name, dependencies: dependencies, resources: resources, swiftSettings: strict)
 }
 
-func tests(of name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+func tests(
+    of name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = []
+) -> Target {
     .testTarget(
         name: name + "Tests", dependencies: [.byName(name: name)] + dependencies,
-        swiftSettings: strict)
+        exclude: exclude, swiftSettings: strict)
 }
 
 let kafkaTests: [Target.Dependency] = [
     "AdBrakeProducer", "BrakeModel", "BrakeWire", "CRdKafka", "DeadLetters", "EventLog",
     "KafkaTestSupport", "Runtime",
+]
+let edgeTests: [Target.Dependency] = [
+    "BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime",
 ]
 let producerTests: [Target.Dependency] = [
     "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime", "SQLiteLog",
@@ -131,7 +136,7 @@ let package = Package(
         // Tests.
         .testTarget(name: "RepositoryTests", swiftSettings: strict),
         tests(of: "BrakeModel"),
-        tests(of: "BrakeEngine", ["BrakeModel"]),
+        tests(of: "BrakeEngine", ["BrakeModel"], exclude: ["Golden"]),
         .testTarget(
             name: "EventLogTests",
             dependencies: [
@@ -163,7 +168,7 @@ let package = Package(
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         tests(of: "Collect", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
-        tests(of: "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
+        tests(of: "Serve", edgeTests, exclude: ["Golden"]),
         .testTarget(
             name: "EvaluateTests",
             dependencies: [

@@ -16,6 +16,8 @@ from jsonschema import Draft202012Validator, RefResolver  # noqa: E402
 
 ROOT = pathlib.Path(__file__).parent
 EVENTS = ["session", "crash", "soft_error", "ad_event"]
+# What is not JSON has no schema, and a schema cannot say that the apps of an array are one.
+BEYOND = ["bad_json", "empty", "wrong_app"]
 SCHEMAS = {path.name: json.loads(path.read_text()) for path in ROOT.glob("*.schema.json")}
 
 
@@ -32,10 +34,10 @@ def check_valid(path, name):
 
 def check_invalid(path):
     reason = path.parent.name
-    # What is not JSON has no schema, and a schema cannot say that the apps of an array are one.
-    if reason in ("bad_json", "wrong_app"):
+    if reason in BEYOND:
         return
-    for name in ["policy"] if reason == "policy" else EVENTS:
+    # A folder is named by a reason, for events, or by the schema that its files must not fit.
+    for name in [reason] if f"{reason}.schema.json" in SCHEMAS else EVENTS:
         if fits(name, json.loads(path.read_text())):
             yield f"{path.relative_to(ROOT)} fits {name}"
 

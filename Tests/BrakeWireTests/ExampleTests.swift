@@ -32,6 +32,35 @@ import Testing
         #expect(fromTopic.events.count == decoded.events.count)
     }
 
+    /// Records of our own topics, each read as its topic's stages read it.
+    static let records: [(String, String, Bool)] = ["throttle", "epoch", "notice", "dead"]
+        .flatMap { name in
+            Fixture.files(in: "examples/valid/\(name)").map { (name, $0, true) }
+                + Fixture.files(in: "examples/invalid/\(name)").map { (name, $0, false) }
+        }
+
+    @Test(arguments: records)
+    func `a record of ours is read if its schema allows it`(
+        name: String, path: String, isValid: Bool
+    ) throws {
+        let reader = DocumentReader()
+        let bytes = try Fixture.bytes(path)
+        let isRead = unsafe bytes.withUnsafeBytes { bytes in
+            switch name {
+            case "throttle": (try? unsafe ThrottleRecord.decode(bytes, with: reader)) != nil
+            case "epoch": (try? unsafe EpochRecord.decode(bytes, with: reader)) != nil
+            case "notice": (try? unsafe Notice.decode(bytes, with: reader)) != nil
+            default: (try? unsafe DeadRecord.decode(bytes, with: reader)) != nil
+            }
+        }
+        #expect(isRead == isValid)
+    }
+
+    @Test func `there is an example for every reason that a record of an input can have`() {
+        let reasons = Set(Rejection.allCases).subtracting([.unknownVersion, .tooManyApps])
+        #expect(Set(Self.invalid.map(\.0)) == reasons)
+    }
+
     @Test(arguments: invalid)
     func `an invalid example is rejected for its folder's reason`(
         reason: Rejection, path: String

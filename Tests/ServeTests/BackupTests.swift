@@ -53,6 +53,23 @@ import Testing
         return world
     }
 
+    /// With ADBRAKE_WRITE_GOLDEN a missing file is written, as when the format has got a version.
+    @Test func `a backup that an edge of version 1 has left is read`() throws {
+        let golden = URL(filePath: #filePath).deletingLastPathComponent()
+            .appending(path: "Golden/backup-1.table")
+        if ProcessInfo.processInfo.environment["ADBRAKE_WRITE_GOLDEN"] != nil,
+            !FileManager.default.fileExists(atPath: golden.path())
+        {
+            try makeBackup([("a", .halt), ("b", .normal)])
+            try Data(file()).write(to: golden)
+        }
+        try put([UInt8](Data(contentsOf: golden)))
+        let world = try cutOff()
+        #expect(try world.state(of: "a") == "Halt rule")
+        world.stop.request(reason: "test")
+        #expect(world.waitForEnding() == "")
+    }
+
     @Test func `an edge without its log serves from the backup, with the backup's age`() throws {
         try makeBackup([("a", .halt), ("b", .normal)])
         let world = try cutOff()
