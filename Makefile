@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build run demo kafka test chaos lint format bench clean
+.PHONY: help setup build run demo kafka test chaos lint format fuzz bench clean
 
 # More flags for every call of swift, as: make test SWIFT_FLAGS="--scratch-path /fast/disk"
 SWIFT_FLAGS ?=
@@ -16,7 +16,7 @@ RELEASE := -c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-excl
 	$(CHECKS)
 # Where the program is: a scratch path among the flags moves it.
 BIN = $(if $(SWIFT_FLAGS),$(shell swift build $(SWIFT_FLAGS) -c release --show-bin-path),.build/release)
-SOURCES := Package.swift Sources Tests Benchmarks
+SOURCES := Package.swift Sources Tests Benchmarks Fuzz
 # Passed on to the program: make run ARGS="--listen 127.0.0.1:9000"
 ARGS ?=
 
@@ -66,6 +66,9 @@ lint: ## format and scripts; the repository's own rules are among the tests
 
 format: ## bring the sources into the format that lint wants
 	swift format -i --parallel -r $(wildcard $(SOURCES))
+
+fuzz: setup ## libFuzzer on all that the outside sends, a minute each; FUZZ_SECONDS=600 for longer
+	@ops/fuzz.sh $(ARGS)
 
 bench: setup ## measure the parts on this machine
 	swift build $(SWIFT_FLAGS) $(RELEASE)

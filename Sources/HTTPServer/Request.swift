@@ -8,6 +8,7 @@ package enum Method: String, Sendable, CaseIterable {
     case patch = "PATCH"
     case delete = "DELETE"
     case options = "OPTIONS"
+    case trace = "TRACE"
 }
 
 /// Header fields in the order in which they came; names are looked up in any case.
