@@ -12,7 +12,7 @@ scratch=$PWD/.build/fuzz
 is_only_build=
 [[ ${1:-} != --build ]] || { is_only_build=1; shift; }
 subjects=("$@")
-[[ ${#subjects[@]} -gt 0 ]] || subjects=(decoder upload retry records request http)
+[[ ${#subjects[@]} -gt 0 ]] || subjects=(decoder upload retry sentry otlp records request http)
 # Larger inputs are slower and show nothing new; the limits have tests of their own.
 bytes_max=4096
 corpus_files_max=60
@@ -46,7 +46,7 @@ for subject in "${subjects[@]}"; do
     echo "fuzz: $subject for $seconds s"
     export ADBRAKE_FUZZ_SUBJECT=$subject
     seeds=("$kept")
-    [[ $subject == http || $subject == request ]] || while read -r folder; do
+    [[ $subject =~ ^(http|request|sentry|otlp)$ ]] || while read -r folder; do
         seeds+=("$folder")
     done < <(find schemas/examples schemas/policies -mindepth 1 -type d; echo schemas/policies)
     "$scratch/fuzz" "$work" "${seeds[@]}" -max_total_time="$seconds" -max_len="$bytes_max" \

@@ -13,6 +13,10 @@ public enum FuzzSubject: String, CaseIterable, Sendable {
     case upload
     /// A record that is retried.
     case retry
+    /// An envelope of Sentry's SDKs.
+    case sentry
+    /// Logs of OTLP, as protocol buffers and as JSON.
+    case otlp
     /// Records of our own topics, and policies.
     case records
     /// Request targets, and packed bodies.
@@ -26,6 +30,8 @@ public enum FuzzSubject: String, CaseIterable, Sendable {
         case .decoder: unsafe Self.decode(bytes)
         case .upload: unsafe Self.upload(bytes)
         case .retry: unsafe Self.retry(bytes)
+        case .sentry: unsafe Self.sentry(bytes)
+        case .otlp: unsafe Self.otlp(bytes)
         case .records: unsafe Self.records(bytes)
         case .request: unsafe Self.request(bytes)
         case .http: unsafe Self.http(bytes)
@@ -87,6 +93,30 @@ public enum FuzzSubject: String, CaseIterable, Sendable {
         let upload = unsafe RetryDecoder().decode([UInt8](bytes), append: append)
         check(upload)
         for event in upload.rejected { check(event, bytes.count) }
+    }
+
+    private static func sentry(_ bytes: UnsafeRawBufferPointer) {
+        let bytes = unsafe [UInt8](bytes)
+        let reader = DocumentReader()
+        guard let app = AppID("app"), let envelope = SentryEnvelope(bytes, reader) else { return }
+        check(envelope.events(app: app, of: bytes, reader))
+    }
+
+    private static func otlp(_ bytes: UnsafeRawBufferPointer) {
+        let bytes = unsafe [UInt8](bytes)
+        for logs in [OTLPLogs(protobuf: bytes), OTLPLogs(json: bytes, DocumentReader())] {
+            guard let logs else { continue }
+            check(logs.events { AppID($0 ?? "app") })
+        }
+    }
+
+    /// What we make of another protocol is always an upload.
+    private static func check(_ events: ForeignEvents) {
+        for body in events.uploads {
+            let upload = unsafe body.withUnsafeBytes { unsafe try? UploadSplitter().split($0) }
+            precondition(upload != nil, "it is an upload")
+            if let upload { check(upload) }
+        }
     }
 
     private static func records(_ bytes: UnsafeRawBufferPointer) {
