@@ -35,7 +35,7 @@ def check_invalid(path):
     # What is not JSON has no schema, and a schema cannot say that the apps of an array are one.
     if reason in ("bad_json", "wrong_app"):
         return
-    for name in ["policy"] if reason == "policy" else EVENTS:
+    for name in [reason] if reason in ("policy", "control") else EVENTS:
         if fits(name, json.loads(path.read_text())):
             yield f"{path.relative_to(ROOT)} fits {name}"
 

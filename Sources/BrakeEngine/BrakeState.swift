@@ -52,15 +52,18 @@ struct BrakeState: BitwiseCopyable, Equatable {
     /// How often every dwell has been doubled.
     var relapses: UInt8 = 0
 
+    /// Makes the app known in a state before any tick has decided on it.
+    mutating func begin(in initial: ThrottleState, at tick: Int64) {
+        isKnown = true
+        state = initial
+        since = tick
+    }
+
     /// Applies one tick. Entry first, then easing: an app that must be stricter does not ease.
     mutating func decide(at tick: Int64, verdict: Verdict, policy: Policy) -> Transition {
         var transition = Transition()
         let isFirst = !isKnown
-        if isFirst {
-            isKnown = true
-            state = policy.initial
-            since = tick
-        }
+        if isFirst { begin(in: policy.initial, at: tick) }
         updateSilence(verdict, policy: policy, transition: &transition)
         if let cause = enter(at: tick, verdict: verdict, policy: policy) {
             transition.cause = cause

@@ -9,17 +9,22 @@ import EventLog
 final class EpochReplay {
     private let log: any EventLog
     private let group: PartitionGroup
+    private let base: Policy
     private let scan: LogScan
+    private let control: ControlFeed
     private let decoder = EventDecoder()
     /// By input, the append time of the first record read.
     private(set) var firstAppends: [Int64?] = EventType.allCases.map { _ in nil }
 
-    /// Begins at the end offsets of the epoch before the first to be counted.
+    /// Begins at the end offsets of the epoch before the first to be counted. `base` is the policy
+    /// of apps that people have not assigned another.
     init(
-        log: any EventLog, group: PartitionGroup, from start: EpochRecord.Offsets
+        log: any EventLog, group: PartitionGroup, from start: EpochRecord.Offsets, base: Policy
     ) throws(LogFault) {
         self.log = log
         self.group = group
+        self.base = base
+        control = ControlFeed(log: log)
         var positions: [TopicPartition: Int64] = [:]
         for type in EventType.allCases {
             positions[Self.place(type, group.partition)] = start[type]
@@ -29,6 +34,7 @@ final class EpochReplay {
 
     /// Counts one epoch, and checks that it comes out as it did.
     func count(_ epoch: EpochRecord) throws(LogFault) {
+        try adopt(upTo: epoch)
         try count(upTo: epoch.offsets, clock: epoch.clock)
         guard group.evaluator.checksum == epoch.checksum else {
             throw LogFault(
@@ -59,7 +65,25 @@ final class EpochReplay {
         }
     }
 
-    func close() { scan.close() }
+    func close() {
+        scan.close()
+        control.close()
+    }
+
+    /// Takes over what people had decided when the epoch began.
+    private func adopt(upTo epoch: EpochRecord) throws(LogFault) {
+        if epoch.offsets.control > group.controlEnd {
+            try control.advance(to: epoch.offsets.control)
+            group.adopt(control.ledger, base: base, partitions: log.partitions)
+        }
+        guard group.policyVersions == epoch.policies else {
+            throw LogFault(
+                "replay", at: "partition \(group.partition) of \(log.place)",
+                reason: "epoch \(epoch.number) was decided by another policy than this",
+                hint: "a policy of another name or version is replayed by append time",
+                remedy: .stop)
+        }
+    }
 
     private static func place(_ type: EventType, _ partition: Int) -> TopicPartition {
         TopicPartition(Topic(type), partition)

@@ -43,7 +43,7 @@ package struct Replay: ~Copyable {
     package init(
         policy: Policy, partitions: Int = 16, limits: EvaluatorLimits = EvaluatorLimits()
     ) {
-        evaluator = Evaluator(policies: [policy], limits: limits)
+        evaluator = Evaluator(policy: policy, limits: limits)
         self.partitions = partitions
     }
 

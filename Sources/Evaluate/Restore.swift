@@ -22,7 +22,7 @@ struct Restored {
 struct Restore {
     let log: any EventLog
     let partition: Int
-    let policies: [Policy]
+    let policy: Policy
     let limits: EvaluatorLimits
     let logger: Logger
 
@@ -35,19 +35,18 @@ struct Restore {
             }
             return Restored(
                 group: try makeGroup(
-                    Evaluator(policies: policies, limits: limits), at: try firstOffsets(),
-                    after: nil))
+                    Evaluator(policy: policy, limits: limits), at: try firstOffsets(), after: nil))
         }
         try check(last, against: committed)
         for pointer in last.snapshots {
-            guard let evaluator = try restoreImage(pointer) else { continue }
             let epochs = try history.epochs(from: pointer.epoch, upTo: last)
             guard let first = epochs.first, first.number == pointer.epoch else {
                 warn("the epoch of a snapshot is no longer there", pointer)
                 continue
             }
+            guard let evaluator = try restoreImage(pointer, of: first) else { continue }
             let rest = Array(epochs.dropFirst())
-            guard rest.allSatisfy(isRepeatable) else {
+            guard try areRepeatable(rest) else {
                 warnOfOtherSettings()
                 let group = try recount(evaluator, from: first.offsets, upTo: last)
                 return Restored(group: group, hasSnapshot: true, epochs: rest.count)
@@ -76,8 +75,9 @@ struct Restore {
     /// The evaluator of a snapshot, nil, and said, when that is torn or missing. A log that does
     /// not answer is neither.
     private func restoreImage(
-        _ pointer: EpochRecord.SnapshotPointer
+        _ pointer: EpochRecord.SnapshotPointer, of epoch: EpochRecord
     ) throws(LogFault) -> Evaluator? {
+        let controls = try controls(upTo: epoch.offsets.control)
         var image = SnapshotImage(
             partition: partition, epoch: pointer.epoch, chunks: pointer.chunks,
             bytes: pointer.bytes)
@@ -97,7 +97,7 @@ struct Restore {
                 guard more || image.isWhole else { break }
             }
             return try Evaluator(
-                restoring: try image.finish(), policies: policies, limits: limits)
+                restoring: try image.finish(), controls: controls, limits: limits)
         } catch let fault as LogFault where fault.remedy != .stop {
             throw fault
         } catch {
@@ -115,7 +115,7 @@ struct Restore {
             throw fault("an epoch points to a snapshot of itself")
         }
         let group = try makeGroup(evaluator, at: start, after: last)
-        let replay = try EpochReplay(log: log, group: group, from: start)
+        let replay = try EpochReplay(log: log, group: group, from: start, base: policy)
         defer { replay.close() }
         for epoch in epochs {
             try replay.count(epoch)
@@ -132,10 +132,10 @@ struct Restore {
         _ history: EpochHistory, _ last: EpochRecord
     ) throws(LogFault) -> Restored {
         let first = try firstOffsets()
-        let empty = Evaluator(policies: policies, limits: limits)
+        let empty = Evaluator(policy: policy, limits: limits)
         if EventType.allCases.allSatisfy({ first[$0] == 0 }) {
             let epochs = try history.epochs(from: 1, upTo: last)
-            if epochs.first?.number == 1, epochs.allSatisfy(isRepeatable) {
+            if epochs.first?.number == 1, try areRepeatable(epochs) {
                 let group = try replay(empty, epochs: epochs, from: first)
                 return Restored(group: group, epochs: epochs.count)
             }
@@ -152,10 +152,32 @@ struct Restore {
 
     // MARK: Without the decisions
 
-    /// Whether this evaluator decides an epoch as it was decided.
-    private func isRepeatable(_ epoch: EpochRecord) -> Bool {
-        epoch.policies.elementsEqual(policies) { $0.name == $1.name && $0.version == $1.version }
-            && epoch.appsMax ?? limits.appsMax == limits.appsMax
+    /// Whether this evaluator decides epochs, which follow one another, as they were decided.
+    private func areRepeatable(_ epochs: [EpochRecord]) throws(LogFault) -> Bool {
+        let control = ControlFeed(log: log)
+        defer { control.close() }
+        var versions: [EpochRecord.PolicyVersion] = []
+        var end: Int64 = -1
+        for epoch in epochs {
+            if epoch.offsets.control > end {
+                end = epoch.offsets.control
+                try control.advance(to: end)
+                versions = PartitionGroup.versions(
+                    of: control.ledger.controls(base: policy) { _ in false }.policies)
+            }
+            guard epoch.policies == versions, epoch.appsMax ?? limits.appsMax == limits.appsMax
+            else { return false }
+        }
+        return true
+    }
+
+    /// What people had decided up to an offset of `control`.
+    private func controls(upTo end: Int64) throws(LogFault) -> Controls {
+        let control = ControlFeed(log: log)
+        defer { control.close() }
+        try control.advance(to: end)
+        return PartitionGroup.controls(
+            of: partition, partitions: log.partitions, by: control.ledger, base: policy, since: end)
     }
 
     /// Counts what came before the last epoch's end, and takes the states as they were published.
@@ -163,12 +185,15 @@ struct Restore {
         _ evaluator: consuming Evaluator, from start: EpochRecord.Offsets, upTo last: EpochRecord
     ) throws(LogFault) -> PartitionGroup {
         var evaluator = evaluator
+        var told = Decisions()
+        evaluator.adopt(try controls(upTo: last.offsets.control), into: &told)
         try seed(&evaluator)
         evaluator.beginRecount()
         let isFromSnapshot = evaluator.clock > .min
         // The older snapshots lead to other checksums than this: they are pointed to no longer.
         let group = try makeGroup(evaluator, at: start, after: last, snapshots: [])
-        let replay = try EpochReplay(log: log, group: group, from: start)
+        group.controlEnd = last.offsets.control
+        let replay = try EpochReplay(log: log, group: group, from: start, base: policy)
         defer { replay.close() }
         try replay.count(upTo: last.offsets, clock: last.clock)
         let coverage = EventType.allCases.map { type in
@@ -228,7 +253,8 @@ struct Restore {
         let throttle = TopicPartition(.throttle, partition)
         return PartitionGroup(
             partition: partition, evaluator: evaluator,
-            positions: EventType.allCases.map { offsets[$0] }, number: last?.number ?? 0,
+            positions: EventType.allCases.map { offsets[$0] },
+            controlEnd: offsets.control, number: last?.number ?? 0,
             snapshots: snapshots ?? last?.snapshots ?? [],
             throttleEnd: try log.bounds(of: throttle).upperBound)
     }

@@ -9,22 +9,22 @@ import EventLog
 /// What counting again has brought to light.
 struct Recount {
     private let records: PartitionRecords
-    private let settings: (policies: [Policy], limits: EvaluatorLimits)
+    private let settings: (policy: Policy, limits: EvaluatorLimits)
     private let decoder = EventDecoder()
     private(set) var notices: [[UInt8]] = []
     private(set) var letters: [[UInt8]] = []
     private(set) var tallies = Tallies()
     private(set) var findings: [String] = []
 
-    init(_ records: PartitionRecords, policies: [Policy], limits: EvaluatorLimits) {
+    init(_ records: PartitionRecords, policy: Policy, limits: EvaluatorLimits) {
         self.records = records
-        settings = (policies, limits)
+        settings = (policy, limits)
     }
 
     /// Counts all epochs, from the first record on.
     mutating func runAll() {
         count(
-            Evaluator(policies: settings.policies, limits: settings.limits),
+            Evaluator(policy: settings.policy, limits: settings.limits),
             records.epochs[...])
     }
 
@@ -35,7 +35,8 @@ struct Recount {
         }
         do {
             let evaluator = try Evaluator(
-                restoring: image, policies: settings.policies, limits: settings.limits)
+                restoring: image, controls: Controls(policies: [settings.policy]),
+                limits: settings.limits)
             guard evaluator.checksum == records.epochs[place].checksum else {
                 return find("the snapshot of epoch \(pointer.epoch) is not of its state")
             }

@@ -88,7 +88,7 @@ struct BenchEngine {
     }
 
     private func makeEvaluator(_ load: Load) -> Evaluator {
-        Evaluator(policies: [policy], limits: EvaluatorLimits(appsMax: load.apps))
+        Evaluator(policy: policy, limits: EvaluatorLimits(appsMax: load.apps))
     }
 
     /// 80 in 100 are ad events, a quarter of them impressions; 3 soft errors; the rest sessions, of

@@ -30,7 +30,7 @@ enum EvaluateOptions {
         _ command: ParsedCommand, _ policy: Policy, _ process: StageProcess
     ) -> [Service] {
         var settings = EvaluateSettings(
-            policies: [policy],
+            policy: policy,
             limits: EvaluateSettings.limits(
                 appsMax: command[apps], partitions: process.log.partitions))
         settings.idleLagMilliseconds = Int64(command[idleLag])
