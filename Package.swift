@@ -62,6 +62,10 @@ let package = Package(
             "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"],
             resources: [.embedInCode("Console/console.html")]),
 
+        module(
+            "Admin",
+            ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
+
         // Tools: a fleet that sends, and a person who looks on. Outside, like everyone's apps.
         module("Traffic", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
         module("Watch", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
@@ -79,7 +83,7 @@ let package = Package(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
-                "HTTPClient", "HTTPServer", "Runtime", "Collect", "Evaluate", "Serve",
+                "HTTPClient", "HTTPServer", "Runtime", "Admin", "Collect", "Evaluate", "Serve",
                 "Simulation", "Traffic", "Watch",
             ],
             swiftSettings: strict),
@@ -115,6 +119,7 @@ let package = Package(
                 "Simulation",
             ],
             resources: [.copy("Policies")], swiftSettings: strict),
+        tests(of: "Admin", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         tests(of: "HTTPServer", ["Runtime"]),
         tests(of: "Simulation"),
         .testTarget(

@@ -74,6 +74,15 @@ struct BrakeState: BitwiseCopyable, Equatable {
         return transition
     }
 
+    /// Ends the rule of a policy at a clock: the ticks so far were calm by other rules than those
+    /// that come, and relapses are forgotten if it would have forgotten them by now.
+    mutating func leave(_ policy: Policy, at clock: Int64) {
+        calmSince = Self.never
+        heldSince = Self.never
+        let rested = since + max(1, policy.relapseSeconds * 1_000)
+        if state == .normal, policy.tick(notBefore: rested) <= clock { relapses = 0 }
+    }
+
     private mutating func enter(
         at tick: Int64, verdict: Verdict, policy: Policy
     ) -> ThrottleCause? {

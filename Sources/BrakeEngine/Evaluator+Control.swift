@@ -1,7 +1,7 @@
 // People over rules: policies that change, and overrides that hold the published state while the
 // evaluator goes on computing beneath.
 
-import BrakeModel
+package import BrakeModel
 
 extension Evaluator {
     /// The policies in force, the first for every app not assigned another.
@@ -10,6 +10,13 @@ extension Evaluator {
     /// The shortest distance of two ticks of any policy in force, in ms.
     package var shortestTickMilliseconds: Int64 {
         plans.reduce(Int64.max) { min($0, $1.policy.tickMilliseconds) }
+    }
+
+    /// The computed states of all apps that have one, in no particular order.
+    package func forEachComputed(_ body: (AppID, ThrottleState) -> Void) {
+        for slot in 0..<UInt32(apps.count) where apps.slots[slot].brake.isKnown {
+            body(apps.name(of: slot), apps.slots[slot].brake.state)
+        }
     }
 
     /// From here on decides by these. To be called between epochs: which records and ticks came
@@ -31,6 +38,8 @@ extension Evaluator {
         }
         if controls.overrides != old.overrides {
             enlistOverrides()
+            // Whether an app is looked at must not depend on what else it has waited for.
+            if clock > Self.notStarted { touchAll() }
             // Before the first clock there is no next full second yet: as soon as there is one.
             overrideTick = clock == Self.notStarted ? Self.firstClock : Self.second(after: clock)
         }
@@ -47,9 +56,7 @@ extension Evaluator {
             let before = old[Int(apps.slots[slot].policy)]
             assignPolicy(to: slot)
             if controls.policies[Int(apps.slots[slot].policy)] == before { continue }
-            // The ticks so far were calm by other rules.
-            apps.slots[slot].brake.calmSince = BrakeState.never
-            apps.slots[slot].brake.heldSince = BrakeState.never
+            apps.slots[slot].brake.leave(before, at: clock)
         }
         touchAll()
     }
@@ -87,8 +94,9 @@ extension Evaluator {
     }
 
     /// Moves the clock for the first time: overrides that were there before it begin to count.
-    mutating func startClock(at time: Int64) {
+    mutating func startClock(at time: Int64, into decisions: inout Decisions) {
         clock = time
+        endOverrides(at: time, into: &decisions)
         enlistOverrides()
         overrideTick = controls.overrides.isEmpty ? .max : Self.second(after: time)
         updateNextDecision()

@@ -6,7 +6,7 @@ extension Evaluator {
     /// Decides at the earliest tick with anything to decide; `time` is where the clock moves to.
     mutating func decideNext(upTo time: Int64, into decisions: inout Decisions) {
         if clock == Self.notStarted {
-            startClock(at: time)
+            startClock(at: time, into: &decisions)
         } else {
             decide(at: nextDecision, into: &decisions)
         }

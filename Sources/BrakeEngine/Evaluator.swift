@@ -92,8 +92,10 @@ package struct Evaluator: ~Copyable {
         return tallies
     }
 
-    /// The earliest tick with anything to decide, nil when no app is due.
-    package var nextTick: Int64? { nextDecision == .max ? nil : nextDecision }
+    /// The earliest tick with anything to decide, nil when no app is due, or there is no clock yet.
+    package var nextTick: Int64? {
+        nextDecision == .max || clock == Self.notStarted ? nil : nextDecision
+    }
 
     /// The most apps that it can know.
     package var appsMax: Int { limits.appsMax }

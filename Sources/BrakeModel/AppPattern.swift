@@ -1,6 +1,6 @@
 // Names of apps as people group them: one app, or all that fit a pattern.
 
-/// An app's id in which `*` stands for any characters, also none. A pattern without `*` is that app.
+/// An app's id in which `*` stands for any characters, also none. Without a `*` it is that app.
 public struct AppPattern: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// All apps.
     public static let all = AppPattern(checked: "*")

@@ -3,7 +3,7 @@
 package import BrakeEngine
 package import BrakeModel
 
-/// What people have decided, up to an offset of `control`. A value: it depends on the records alone.
+/// What people have decided, up to an offset of `control`; it depends on the records alone.
 package struct ControlLedger: Sendable {
     /// The most that is kept of each kind; what goes beyond is refused like a bad record.
     package static let policiesMax = 200

@@ -7,6 +7,11 @@ package struct DocumentProblem: Sendable, Equatable, CustomStringConvertible {
     /// What should be there, and what was found.
     package var text: String
 
+    package init(path: String, text: String) {
+        self.path = path
+        self.text = text
+    }
+
     package var description: String { path.isEmpty ? text : "\(path): \(text)" }
 }
 

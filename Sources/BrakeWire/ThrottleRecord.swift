@@ -78,7 +78,8 @@ private struct HeldState {
         let id = AppID(app)
         guard id != nil || app == AppPattern.all.text else { throw .badApp }
         override = Override(
-            app: id, mode: try value.required("mode") { $0.text.flatMap { Override.Mode(name: $0) } },
+            app: id,
+            mode: try value.required("mode") { $0.text.flatMap { Override.Mode(name: $0) } },
             state: try value.required("state") { $0.text.flatMap { ThrottleState(name: $0) } },
             reason: try value.required("reason", \.text), by: try value.required("by", \.text),
             expiresAt: value["expires_at"]?.integer,

@@ -30,8 +30,15 @@ final class ControlFeed {
         while let next = waiting.popFirst() { take(next) }
     }
 
-    /// Takes what lies before an offset, which the topic has reached.
+    /// Takes what lies before an offset, which the topic had reached when an epoch told of it.
     func advance(to end: Int64) throws(LogFault) {
+        guard ledger.end < end else { return }
+        guard try log.bounds(of: Self.place).upperBound >= end else {
+            throw LogFault(
+                "read", at: "\(Self.place) of \(log.place)",
+                reason: "an epoch was decided by \(end) records, which are not all there",
+                hint: "was the log replaced or cut?", remedy: .stop)
+        }
         let begun = SystemClock.monotonicMilliseconds()
         while ledger.end < end {
             if let next = waiting.first {
@@ -43,8 +50,8 @@ final class ControlFeed {
             {
                 throw LogFault(
                     "read", at: "\(Self.place) of \(log.place)",
-                    reason: "an epoch was decided by \(end) records, \(ledger.end) are there",
-                    hint: "is the log reachable, and was it replaced or cut?", remedy: .stop)
+                    reason: "neither a record nor the end came for 30 s",
+                    hint: "is the log reachable?", remedy: .retry)
             }
         }
     }

@@ -150,7 +150,8 @@ package final class EvaluatorLane {
     private func read(_ worker: any LogWorker, waitMilliseconds: Int) throws(LogFault) {
         worker.held = Set(groups.values.flatMap(\.fullInputs))
         let wait = schedule.waitMilliseconds(
-            orderedGroups, atMost: min(waitMilliseconds, Int(settings.controlMilliseconds)), now: clocks.monotonicMilliseconds(),
+            orderedGroups, atMost: min(waitMilliseconds, Int(settings.controlMilliseconds)),
+            now: clocks.monotonicMilliseconds(),
             wall: clocks.wallMilliseconds())
         let outcome = try worker.poll(into: batch, waitMilliseconds: wait)
         if outcome.assignmentWaits { assignmentWaits = true }

@@ -6,18 +6,22 @@ import Runtime
 /// Reads partitions forward. One thread owns it; `close` ends it.
 final class LogScan {
     private static let pollMilliseconds = 200
-    private static let batchBytes = 1 << 20
+    static let batchBytes = 1 << 20
     /// So long without a record or an end means that the log does not answer.
     private static let stallMilliseconds: Int64 = 30_000
 
     private let reader: any LogReader
-    private let batch = LogBatch(bytesMax: LogScan.batchBytes)
+    private let batch: LogBatch
     private let places: Set<TopicPartition>
     private let place: String
     /// What reads have shown to have no more.
     private var ended: Set<TopicPartition> = []
 
-    init(_ log: any EventLog, from positions: [TopicPartition: Int64]) throws(LogFault) {
+    init(
+        _ log: any EventLog, from positions: [TopicPartition: Int64],
+        batchBytes: Int = LogScan.batchBytes
+    ) throws(LogFault) {
+        batch = LogBatch(bytesMax: batchBytes)
         reader = try log.makeReader(from: positions)
         places = Set(positions.keys)
         place = log.place

@@ -125,6 +125,23 @@ struct Restore {
         return group
     }
 
+    /// A group as it was at the beginning of a rehearsal, with the offsets that it goes on from.
+    func group(
+        toRehearseFrom beginning: RehearsalBeginning
+    ) throws(LogFault) -> (group: PartitionGroup, start: EpochRecord.Offsets) {
+        switch beginning {
+        case .firstRecord:
+            let start = try firstOffsets()
+            let evaluator = Evaluator(policy: policy, limits: limits)
+            return (try makeGroup(evaluator, at: start, after: nil), start)
+        case .snapshot(let pointer, of: let epoch):
+            guard let evaluator = try restoreImage(pointer, of: epoch) else {
+                throw fault("the snapshot of epoch \(epoch.number) cannot be used")
+            }
+            return (try makeGroup(evaluator, at: epoch.offsets, after: nil), epoch.offsets)
+        }
+    }
+
     // MARK: Without one
 
     /// Every epoch again if all are there, else states as published and windows from the inputs.

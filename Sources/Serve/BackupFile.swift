@@ -42,7 +42,8 @@ final class BackupFile {
         // What came from a backup need not become one.
         guard written !== image, image.source == .log else { return }
         do throws(BackupFault) {
-            try write(TableBackup(
+            try write(
+                TableBackup(
                     shards: image.shards, caps: image.caps, position: image.position))
             written = image
             isFailing = false

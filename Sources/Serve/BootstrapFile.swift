@@ -41,8 +41,8 @@ final class BootstrapFile {
         }
     }
 
-    /// What is in it, when the file has changed since it was last looked at; nil when not, or when it
-    /// is gone.
+    /// What is in it, when the file has changed since it was last looked at; nil when not, or when
+    /// it is gone.
     func loadIfChanged() throws(BackupFault) -> Content? {
         guard let mark = file.mark, mark != seen else { return nil }
         return try load()

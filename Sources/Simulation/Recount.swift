@@ -35,7 +35,7 @@ struct Recount {
         }
         do {
             let evaluator = try Evaluator(
-                restoring: image, controls: Controls(policies: [settings.policy]),
+                restoring: image, controls: controls(upTo: records.epochs[place].offsets.control),
                 limits: settings.limits)
             guard evaluator.checksum == records.epochs[place].checksum else {
                 return find("the snapshot of epoch \(pointer.epoch) is not of its state")
@@ -56,7 +56,14 @@ struct Recount {
             published[record.epoch, default: []].append(bytes)
         }
         var decisions = Decisions()
+        var controlEnd = before?.offsets.control ?? 0
         for epoch in epochs {
+            if epoch.offsets.control > controlEnd {
+                var controls = controls(upTo: epoch.offsets.control)
+                controls.newFrom = controlEnd
+                controlEnd = epoch.offsets.control
+                evaluator.adopt(controls, into: &decisions)
+            }
             var batch = EventBatch()
             for input in inputs(from: positions, to: epoch) { decode(input, into: &batch) }
             evaluator.apply(batch, into: &decisions)
@@ -76,6 +83,23 @@ struct Recount {
             }
         }
         tallies = evaluator.tallies
+    }
+
+    /// What people had decided, as this partition has to know it.
+    private func controls(upTo end: Int64) -> Controls {
+        var ledger = ControlLedger()
+        let reader = DocumentReader()
+        for (offset, value) in records.control where offset < end {
+            unsafe (value ?? []).withUnsafeBytes {
+                unsafe ledger.take(offset: offset, value: $0, with: reader)
+            }
+        }
+        var controls = ledger.controls(base: settings.policy) { app in
+            Partitioner.partition(of: app.text.utf8, partitions: records.partitions)
+                == records.partition
+        }
+        controls.tellsOfFleet = records.partition == 0
+        return controls
     }
 
     /// What an epoch has read, in the order of append time, topic, offset.

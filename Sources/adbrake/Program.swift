@@ -25,6 +25,7 @@ enum Program {
     private static let subcommands: [any Subcommand.Type] = [
         RunCommand.self, CollectCommand.self, EvaluateCommand.self, ServeCommand.self,
         ReplayCommand.self, TrafficSubcommand.self, WatchSubcommand.self,
+        AdminCommand.self,
         TopicsCommand.self, HealthCommand.self, SimulateCommand.self, BenchCommand.self,
     ]
 

@@ -44,7 +44,8 @@ import Testing
             }
             if random.below(3) == 0 {
                 restored = try Evaluator(
-                    restoring: original.snapshot(), controls: Controls(policies: [Self.quick]), limits: limits)
+                    restoring: original.snapshot(), controls: Controls(policies: [Self.quick]),
+                    limits: limits)
             }
         }
         // Later looks have been restored too.
@@ -86,7 +87,8 @@ import Testing
             }
             guard
                 var restored = try? Evaluator(
-                    restoring: damaged, controls: Controls(policies: [Self.quick]), limits: EvaluatorLimits())
+                    restoring: damaged, controls: Controls(policies: [Self.quick]),
+                    limits: EvaluatorLimits())
             else { continue }
             // Another number in place of one: it must still work on.
             restored.advance(to: evaluator.clock + 100_000, into: &decisions)

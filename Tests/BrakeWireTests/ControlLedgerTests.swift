@@ -8,7 +8,8 @@ import Testing
 
 @Suite struct ControlLedgerTests {
     private func policy(_ name: String, _ version: Int) throws -> StoredPolicy {
-        let source = #"{"name":"\#(name)","version":\#(version),"rules":[{"name":"a","#
+        let source =
+            #"{"name":"\#(name)","version":\#(version),"rules":[{"name":"a","#
             + #""state":"Halt","window_s":60,"crashes_at_least":3}]}"#
         return try StoredPolicy(DocumentReader().read(Array(source.utf8)) ?? .null)
     }

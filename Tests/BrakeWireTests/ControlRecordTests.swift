@@ -7,8 +7,9 @@ import Testing
 @testable import BrakeWire
 
 @Suite struct ControlRecordTests {
-    private static let policy = #"{"name":"mine","version":2,"rules":[{"name":"a","state":"Halt","#
-        + #""window_s":60,"crashes_at_least":3}]}"#
+    private static let policy =
+        #"{"name":"mine","version":2,"rules":[{"name":"a","state":"Halt","window_s":60,"#
+        + #""crashes_at_least":3}]}"#
 
     static func contents() throws -> [ControlRecord.Content] {
         let stored = try StoredPolicy(DocumentReader().read(Array(policy.utf8)) ?? .null)
@@ -62,8 +63,8 @@ import Testing
                 ]
             ),
             (
-                #"{"v":1,"type":"override","app":"*","state":"Halt","removed":true,"by":"a","at":1,"#
-                    + #""reason":"r"}"#,
+                #"{"v":1,"type":"override","app":"*","state":"Halt","removed":true,"by":"a","#
+                    + #""at":1,"reason":"r"}"#,
                 ["state: not expected with removed"]
             ),
             (

@@ -16,7 +16,7 @@ enum ImportRules {
             "Runtime": [],
             "HTTPServer": ["Runtime", "CMicroHTTPD", "CZlib"],
             "HTTPClient": ["Runtime", "CCurl"],
-            "Collect": stage, "Evaluate": stage, "Serve": stage,
+            "Admin": stage, "Collect": stage, "Evaluate": stage, "Serve": stage,
             "Alert": stage.union(["HTTPClient"]), "Bridge": stage.union(["HTTPClient"]),
             "AdBrakeClient": ["BrakeModel"],
             "Traffic": ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"],

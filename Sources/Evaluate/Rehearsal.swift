@@ -1,0 +1,194 @@
+// What would have been: the last hour of a log decided twice from the same beginning, as it would
+// be by what people have decided, and as it would be by what they are about to.
+
+package import BrakeEngine
+package import BrakeModel
+package import BrakeWire
+package import EventLog
+package import Runtime
+
+/// Tries a decision of people before it takes effect. Reads only. Overrides are left aside: what is
+/// compared is what the policies compute.
+package struct Rehearsal {
+    /// How far back it begins, ms.
+    package static let spanMilliseconds: Int64 = 3_600_000
+    /// The most apps that are told by name.
+    package static let appsMax = 1_000
+
+    /// What would be another way for an app.
+    package struct AppOutcome: Sendable, Equatable {
+        package var app: AppID
+        package var now: Course
+        package var then: Course
+    }
+
+    /// How an app went through the hour.
+    package struct Course: Sendable, Equatable {
+        package var state: ThrottleState
+        package var strictest: ThrottleState
+        package var changes: Int
+    }
+
+    package struct Outcome: Sendable {
+        /// The clocks between which was decided; nil: nothing was there to decide on.
+        package fileprivate(set) var from: Int64?
+        package fileprivate(set) var until: Int64?
+        package fileprivate(set) var apps = 0
+        /// Those that would have gone another way, the first of them by name.
+        package fileprivate(set) var changed = 0
+        package fileprivate(set) var list: [AppOutcome] = []
+        /// Partitions whose last hour cannot be decided again, as no snapshot is left of it.
+        package fileprivate(set) var partitionsLeftOut: [Int] = []
+        /// Whether time was up before all partitions had been looked at.
+        package fileprivate(set) var isPartial = false
+    }
+
+    private let log: any EventLog
+    private let base: Policy
+    private let limits: EvaluatorLimits
+    private let logger: Logger
+
+    package init(log: any EventLog, base: Policy, limits: EvaluatorLimits, logger: Logger) {
+        self.log = log
+        self.base = base
+        self.limits = limits
+        self.logger = logger
+    }
+
+    /// Runs it; `isOver` is asked between partitions.
+    package func run(
+        now: ControlLedger, then: ControlLedger, isOver: () -> Bool = { false }
+    ) throws(LogFault) -> Outcome {
+        var outcome = Outcome()
+        for partition in 0..<log.partitions {
+            if isOver() {
+                outcome.isPartial = true
+                break
+            }
+            try run(partition, now, then, into: &outcome)
+        }
+        outcome.list.sort { $0.app < $1.app }
+        outcome.list = Array(outcome.list.prefix(Self.appsMax))
+        return outcome
+    }
+
+    private func run(
+        _ partition: Int, _ now: ControlLedger, _ then: ControlLedger,
+        into outcome: inout Outcome
+    ) throws(LogFault) {
+        let history = EpochHistory(log: log, partition: partition)
+        guard let last = try history.last(), last.clock > .min else { return }
+        guard let beginning = try beginning(history, before: last.clock - Self.spanMilliseconds)
+        else {
+            outcome.partitionsLeftOut.append(partition)
+            return
+        }
+        let one = try courses(partition, beginning, upTo: last, by: now)
+        let other = try courses(partition, beginning, upTo: last, by: then)
+        outcome.from = min(outcome.from ?? .max, beginning.clock ?? last.clock)
+        outcome.until = max(outcome.until ?? .min, last.clock)
+        outcome.apps += one.count
+        for (app, course) in one {
+            guard let changed = other[app], changed != course else { continue }
+            outcome.changed += 1
+            outcome.list.append(AppOutcome(app: app, now: course, then: changed))
+        }
+    }
+
+    /// Where to begin: a snapshot from before the hour, else with the first record of a log that is
+    /// younger; nil when there is neither.
+    private func beginning(
+        _ history: EpochHistory, before start: Int64
+    ) throws(LogFault) -> RehearsalBeginning? {
+        if let pointing = try history.last(where: { $0.clock <= start }) {
+            for pointer in pointing.snapshots {
+                let epoch = try history.last { $0.number <= pointer.epoch }
+                if let epoch, epoch.number == pointer.epoch { return .snapshot(pointer, of: epoch) }
+            }
+        }
+        for type in EventType.allCases {
+            let bounds = try log.bounds(of: TopicPartition(Topic(type), history.partition))
+            if bounds.lowerBound > 0 { return nil }
+        }
+        return .firstRecord
+    }
+
+    private func courses(
+        _ partition: Int, _ beginning: RehearsalBeginning, upTo last: EpochRecord,
+        by ledger: ControlLedger
+    ) throws(LogFault) -> [AppID: Course] {
+        let restore = Restore(
+            log: log, partition: partition, policy: base, limits: limits, logger: logger)
+        let (group, start) = try restore.group(toRehearseFrom: beginning)
+        var controls = PartitionGroup.controls(
+            of: partition, partitions: log.partitions, by: ledger, base: base, since: .max)
+        controls.overrides = []
+        group.evaluator.adopt(controls, into: &group.decisions)
+        var courses: [AppID: Course] = [:]
+        group.evaluator.forEachComputed { app, state in
+            courses[app] = Course(state: state, strictest: state, changes: 0)
+        }
+        group.dropOutputs()
+        let replay = try EpochReplay(
+            log: log, group: group, from: start, base: base)
+        defer { replay.close() }
+        try replay.count(upTo: last.offsets, clock: last.clock)
+        for change in group.decisions.changes {
+            var course =
+                courses[change.app]
+                ?? Course(state: change.state, strictest: change.state, changes: 0)
+            course.state = change.computed
+            course.strictest = max(course.strictest, change.computed)
+            course.changes += 1
+            courses[change.app] = course
+        }
+        return courses
+    }
+}
+
+/// Where the two courses part.
+enum RehearsalBeginning {
+    case snapshot(EpochRecord.SnapshotPointer, of: EpochRecord)
+    case firstRecord
+
+    /// Nil: that of the first record, whichever it is.
+    var clock: Int64? {
+        if case .snapshot(_, let epoch) = self { epoch.clock } else { nil }
+    }
+}
+
+extension Rehearsal.Outcome {
+    /// As the admin listener answers it.
+    package var bytes: [UInt8] {
+        JSONWriter.bytes { body in
+            body.object { body in
+                body.field("dry_run", true)
+                body.field("from", from ?? 0)
+                body.field("until", until ?? 0)
+                body.field("apps", apps)
+                body.field("changed", changed)
+                body.array("list") { list in
+                    for outcome in self.list {
+                        list.object { item in
+                            item.field("app", outcome.app.text)
+                            item.object("now") { $0.write(outcome.now) }
+                            item.object("then") { $0.write(outcome.then) }
+                        }
+                    }
+                }
+                body.array("partitions_left_out") { list in
+                    for partition in partitionsLeftOut { list.integer(partition) }
+                }
+                body.field("partial", isPartial)
+            }
+        }
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func write(_ course: Rehearsal.Course) {
+        field("state", course.state.name)
+        field("strictest", course.strictest.name)
+        field("changes", course.changes)
+    }
+}
