@@ -90,6 +90,9 @@ let package = Package(
 
         // What stages could not use, looked at and retried.
         module("DeadLetters", ["BrakeModel", "BrakeWire", "EventLog", "Runtime"]),
+        module(
+            "Admin",
+            ["BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
 
         // Tools: a fleet that sends, and a person who looks on. Outside, like everyone's apps.
         module("Traffic", ["BrakeModel", "BrakeWire", "HTTPClient", "Runtime"]),
@@ -108,8 +111,8 @@ let package = Package(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
-                "HTTPClient", "HTTPServer", "Runtime", "AdBrakeProducer", "Collect", "DeadLetters",
-                "Evaluate", "Serve", "Simulation", "Traffic", "Watch",
+                "HTTPClient", "HTTPServer", "Runtime", "AdBrakeProducer", "Admin", "Collect",
+                "DeadLetters", "Evaluate", "Serve", "Simulation", "Traffic", "Watch",
             ],
             swiftSettings: strict),
 
@@ -176,6 +179,7 @@ let package = Package(
                 "Simulation",
             ],
             resources: [.copy("Policies")], swiftSettings: strict),
+        tests(of: "Admin", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         tests(of: "HTTPServer", ["Runtime"]),
         tests(of: "Simulation"),
         .testTarget(

@@ -49,6 +49,8 @@ struct AppSlot: BitwiseCopyable {
     /// The place of its crashed devices.
     var devices = AppSlot.noDevices
     var brake = BrakeState()
+    /// What an override has made of the state published last.
+    var shape = Shape.none
     var nameLength: UInt8 = 0
     /// The place of its policy.
     var policy: UInt8 = 0

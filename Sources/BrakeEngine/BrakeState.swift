@@ -52,15 +52,18 @@ struct BrakeState: BitwiseCopyable, Equatable {
     /// How often every dwell has been doubled.
     var relapses: UInt8 = 0
 
+    /// Makes the app known in a state before any tick has decided on it.
+    mutating func begin(in initial: ThrottleState, at tick: Int64) {
+        isKnown = true
+        state = initial
+        since = tick
+    }
+
     /// Applies one tick. Entry first, then easing: an app that must be stricter does not ease.
     mutating func decide(at tick: Int64, verdict: Verdict, policy: Policy) -> Transition {
         var transition = Transition()
         let isFirst = !isKnown
-        if isFirst {
-            isKnown = true
-            state = policy.initial
-            since = tick
-        }
+        if isFirst { begin(in: policy.initial, at: tick) }
         updateSilence(verdict, policy: policy, transition: &transition)
         if let cause = enter(at: tick, verdict: verdict, policy: policy) {
             transition.cause = cause
@@ -69,6 +72,15 @@ struct BrakeState: BitwiseCopyable, Equatable {
         let eased = ease(at: tick, verdict: verdict, policy: policy, isFirst: isFirst)
         transition.cause = isFirst ? .initial : eased ? .recovery : nil
         return transition
+    }
+
+    /// Ends the rule of a policy at a clock: the ticks so far were calm by other rules than those
+    /// that come, and relapses are forgotten if it would have forgotten them by now.
+    mutating func leave(_ policy: Policy, at clock: Int64) {
+        calmSince = Self.never
+        heldSince = Self.never
+        let rested = since + max(1, policy.relapseSeconds * 1_000)
+        if state == .normal, policy.tick(notBefore: rested) <= clock { relapses = 0 }
     }
 
     private mutating func enter(

@@ -3,10 +3,21 @@
 import BrakeModel
 
 extension Evaluator {
+    /// Decides at the earliest tick with anything to decide; `time` is where the clock moves to.
+    mutating func decideNext(upTo time: Int64, into decisions: inout Decisions) {
+        if clock == Self.notStarted {
+            startClock(at: time, into: &decisions)
+        } else {
+            decide(at: nextDecision, into: &decisions)
+        }
+    }
+
     /// Looks at every app that is due at the earliest tick with anything to decide.
-    mutating func decide(at tick: Int64, into decisions: inout Decisions) {
+    private mutating func decide(at tick: Int64, into decisions: inout Decisions) {
         let firstChange = decisions.changes.count
         let firstNotice = decisions.notices.count
+        let isOverrideTick = overrideTick == tick
+        if isOverrideTick { endOverrides(at: tick, into: &decisions) }
         for policy in 0..<plans.count where touchTicks[policy] == tick {
             var list: ContiguousArray<UInt32> = []
             swap(&list, &touched[policy])
@@ -23,17 +34,25 @@ extension Evaluator {
             }
             calendar.recycle(list)
         }
+        if isOverrideTick { holdAll(at: tick, into: &decisions) }
         decisions.changes[firstChange...].sort { $0.app < $1.app }
         // In sorted order: in which order apps were looked at may differ after a restore.
         for change in decisions.changes[firstChange...] {
             checksum = StableHash.combine(
                 checksum ^ StableHash.of(change.app.text),
                 UInt64(bitPattern: tick) << 2 | UInt64(change.state.rawValue))
+            if let override = change.override {
+                checksum = StableHash.combine(checksum, UInt64(bitPattern: override.number))
+            }
         }
         decisions.notices[firstNotice...].sort {
             ($0.app?.text ?? "", $0.kind.rawValue) < ($1.app?.text ?? "", $1.kind.rawValue)
         }
-        nextDecision = min(calendar.first, touchTicks.min() ?? .max)
+        updateNextDecision()
+    }
+
+    mutating func updateNextDecision() {
+        nextDecision = min(calendar.first, touchTicks.min() ?? .max, overrideTick)
     }
 
     private mutating func look(at slot: UInt32, tick: Int64, into decisions: inout Decisions) {
@@ -50,16 +69,31 @@ extension Evaluator {
             deviceCount(of: slot, $0, head: head)
         }
         verdict.isPartial = tick < windowsFullAt
+        let before = apps.slots[slot].brake.state
         let transition = apps.slots[slot].brake.decide(
             at: tick, verdict: verdict, policy: plan.policy)
-        if let cause = transition.cause {
+        if isDue(slot, transition, before: before) {
             slide(slot, Metric.allCases, to: head)
-            publish(slot, tick: tick, cause, verdict, judgement, into: &decisions)
+            let rule = transition.cause == .rule ? verdict.rule : nil
+            publish(
+                slot, tick: tick, transition.cause ?? .override, rule: rule, judgement,
+                into: &decisions)
         }
         report(transition, of: slot, tick: tick, verdict, into: &decisions)
         let next = nextLook(
             at: slot, tick: tick, judgement, hasChanged: transition.cause != nil)
         if next != AppSlot.notDue { schedule(slot, at: next) }
+    }
+
+    /// Whether a look has found something to publish. Without any override that is a change of the
+    /// computed state.
+    private func isDue(
+        _ slot: UInt32, _ transition: Transition, before: ThrottleState
+    ) -> Bool {
+        if controls.overrides.isEmpty, apps.slots[slot].shape == .none {
+            return transition.cause != nil
+        }
+        return isOtherThanPublished(slot, before: before)
     }
 
     /// The state whose recovery counts: a new app's is its initial one.
@@ -68,23 +102,28 @@ extension Evaluator {
         return brake.isKnown ? brake.state : plans[Int(apps.slots[slot].policy)].policy.initial
     }
 
-    private mutating func publish(
-        _ slot: UInt32, tick: Int64, _ cause: ThrottleCause, _ verdict: Verdict,
+    /// Publishes where an app stands: as computed, for this cause, or as its override has it.
+    mutating func publish(
+        _ slot: UInt32, tick: Int64, _ cause: ThrottleCause, rule: Int?,
         _ judgement: Judgement, into decisions: inout Decisions
     ) {
         tallied.changes += 1
+        let computed = apps.slots[slot].brake.state
+        let shape = Shape(override(of: slot), over: computed)
+        let isShaped = shape != .none
         apps.slots[slot].revision += 1
+        apps.slots[slot].shape = shape
         let app = apps.slots[slot]
         let why = Why(
             clock: tick,
-            rule: cause == .rule ? verdict.rule.map { judgement.plan.policy.rules[$0].name } : nil,
+            rule: isShaped ? nil : rule.map { judgement.plan.policy.rules[$0].name },
             windows: WindowShape.allCases.map { windowCounts(of: slot, $0, tick: tick, judgement) })
         decisions.changes.append(
             ThrottleChange(
-                app: apps.name(of: slot), state: app.brake.state, since: tick,
-                revision: Int64(app.revision), policy: judgement.plan.policy.name, cause: cause,
-                why: why
-            ))
+                app: apps.name(of: slot), state: shape.state ?? computed, since: tick,
+                revision: Int64(app.revision), policy: judgement.plan.policy.name,
+                cause: isShaped ? .override : cause, why: why,
+                override: isShaped ? override(of: slot) : nil, computed: computed))
     }
 
     private func report(
@@ -111,10 +150,13 @@ extension Evaluator {
                 "Few of \(sessions) sessions in ten minutes showed a sign of life: the app may "
                     + "crash at launch, and such crashes never report themselves.")
         }
+        if transition.cause == .launchFailure || transition.cause == .rule {
+            tellOverruled(slot, tick: tick, into: &decisions)
+        }
     }
 
     /// Moves the windows of some metrics to a second, and gives back what they no longer hold.
-    private mutating func slide(_ slot: UInt32, _ metrics: [Metric], to head: UInt32) {
+    mutating func slide(_ slot: UInt32, _ metrics: [Metric], to head: UInt32) {
         for metric in metrics where !apps.slots[slot][metric].isNone {
             rows.slide(&apps.slots[slot].rows[metric.rawValue], to: head)
         }
@@ -127,7 +169,7 @@ extension Evaluator {
 
     // MARK: Counts
 
-    private func rateCounts(
+    func rateCounts(
         of slot: UInt32, _ counting: Policy.Counting
     ) -> InlineArray<3, RateCounts> {
         let app = apps.slots[slot]

@@ -14,14 +14,13 @@ extension Evaluator {
             tallied.refusedApps += 1
             return
         }
+        assignPolicy(to: slot)
         guard known == nil || Int64(apps.slots[slot].revision) < change.revision else { return }
         apps.slots[slot].revision = UInt32(clamping: change.revision)
-        if let place = plans.firstIndex(where: { $0.policy.name == change.policy }) {
-            apps.slots[slot].policy = UInt8(place)
-        }
+        apps.slots[slot].shape = Shape(change.override, over: change.computed)
         var brake = apps.slots[slot].brake
         brake.isKnown = true
-        brake.state = change.state
+        brake.state = change.computed
         brake.since = change.since
         brake.hasChanged = change.revision > 1 || change.cause != .initial
         if change.cause == .recovery { brake.easedAt = change.since }
@@ -41,19 +40,16 @@ extension Evaluator {
             windowsFullAt = coverage + Int64(WindowShape.hour.seconds) * 1_000
         }
         clock = max(clock, time)
-        calendar = Calendar()
-        nextDecision = .max
-        for policy in 0..<plans.count {
-            touched[policy].removeAll()
-            touchTicks[policy] = .max
-        }
         for slot in 0..<UInt32(apps.count) {
-            apps.slots[slot].due = AppSlot.notDue
-            apps.slots[slot].isTouched = false
             // Nobody has looked whether the ticks meanwhile were calm.
             apps.slots[slot].brake.calmSince = BrakeState.never
             apps.slots[slot].brake.heldSince = BrakeState.never
-            touch(slot)
         }
+        controls.overrides.removeAll { $0.endTick <= clock }
+        enlistOverrides()
+        touchAll()
+        // Overrides may have begun or ended meanwhile.
+        overrideTick = Self.second(after: clock)
+        updateNextDecision()
     }
 }

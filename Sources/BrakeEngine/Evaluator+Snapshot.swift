@@ -5,7 +5,10 @@ import BrakeModel
 
 extension Evaluator {
     /// Rises when the bytes mean something else; golden files keep every version readable.
-    private static let snapshotVersion: UInt8 = 2
+    private static let snapshotVersion: UInt8 = 3
+    /// With a policy for each app, by the place of its name in a list: which one follows from what
+    /// people have assigned. Without what overrides have made of published states.
+    private static let snapshotVersionBeforeOverrides: UInt8 = 2
     /// Without the time at which windows are full: they are.
     private static let snapshotVersionOfFullWindows: UInt8 = 1
     /// A time more than this from the clock is no time of ours.
@@ -18,8 +21,7 @@ extension Evaluator {
         writer.write(signed: clock)
         writer.write(fixed: checksum)
         writer.write(signed: windowsFullAt > clock ? windowsFullAt : -1)
-        writer.write(plans.count)
-        for plan in plans { writer.write(text: plan.policy.name.utf8) }
+        writer.write(signed: overrideTick == .max ? -1 : max(0, overrideTick))
         writer.write(apps.count)
         for slot in 0..<UInt32(apps.count) { write(slot, to: &writer) }
         write(seenSessions, to: &writer)
@@ -31,7 +33,7 @@ extension Evaluator {
         let app = apps.slots[slot]
         let brake = app.brake
         writer.write(text: apps.nameBytes(of: slot))
-        writer.write(Int(app.policy))
+        writer.write(UInt64(app.shape.bits))
         writer.write(UInt64(brake.state.rawValue))
         let flags = [brake.isKnown, brake.hasChanged, brake.isSilent, app.isTouched]
         writer.write(flags.reversed().reduce(0) { $0 << 1 | ($1 ? 1 : 0) } as Int)
@@ -78,15 +80,14 @@ extension Evaluator {
         }
     }
 
-    /// The evaluator that `snapshot` was taken of, under these policies: an app whose policy is not
-    /// among them has the first.
+    /// The evaluator that `snapshot` was taken of; `controls` are those that were in force.
     package init(
-        restoring bytes: [UInt8], policies: [Policy], limits: EvaluatorLimits
+        restoring bytes: [UInt8], controls: Controls, limits: EvaluatorLimits
     ) throws(RestoreFault) {
-        self.init(policies: policies, limits: limits)
+        self.init(controls: controls, limits: limits)
         var reader = SnapshotReader(bytes)
         let version = try reader.byte()
-        guard [Self.snapshotVersion, Self.snapshotVersionOfFullWindows].contains(version) else {
+        guard (Self.snapshotVersionOfFullWindows...Self.snapshotVersion).contains(version) else {
             throw .unknownVersion(Int(version))
         }
         clock = try reader.signed()
@@ -97,30 +98,44 @@ extension Evaluator {
         if version != Self.snapshotVersionOfFullWindows {
             windowsFullAt = try time(from: &reader) ?? Self.notStarted
         }
-        var places: [UInt8] = []
-        for _ in 0..<(try reader.number(upTo: 256)) {
-            let name = String(decoding: try reader.text(bytesMax: 1_024), as: UTF8.self)
-            places.append(UInt8(policies.firstIndex { $0.name == name } ?? 0))
+        let hasShapes = version > Self.snapshotVersionBeforeOverrides
+        if hasShapes {
+            let tick = try time(from: &reader) ?? .max
+            overrideTick = clock == Self.notStarted ? tick : max(tick, Self.second(after: clock))
+        } else {
+            for _ in 0..<(try reader.number(upTo: Controls.policiesMax)) {
+                _ = try reader.text(bytesMax: 1_024)
+            }
         }
         let count = try reader.number(upTo: 1 << 30)
         guard count <= limits.appsMax else { throw .tooManyApps(count) }
-        for _ in 0..<count { try restoreApp(from: &reader, policies: places) }
+        for _ in 0..<count { try restoreApp(from: &reader, hasShapes: hasShapes) }
         try Self.restore(&seenSessions, from: &reader)
         try Self.restore(&seenCrashes, from: &reader)
         guard reader.isAtEnd else { throw .damaged }
         restoredPanes = []
+        restoreOverrides()
+    }
+
+    /// What has ended by the clock has been told of, and its apps are held no more.
+    private mutating func restoreOverrides() {
+        controls.overrides.removeAll { $0.endTick <= clock }
+        enlistOverrides()
+        if clock == Self.notStarted, !controls.overrides.isEmpty { overrideTick = Self.firstClock }
+        updateNextDecision()
     }
 
     private mutating func restoreApp(
-        from reader: inout SnapshotReader, policies places: [UInt8]
+        from reader: inout SnapshotReader, hasShapes: Bool
     ) throws(RestoreFault) {
         let name = try reader.text(bytesMax: AppID.bytesMax)
         guard AppID.isValid(name) else { throw .damaged }
         let hash = unsafe name.withUnsafeBytes { unsafe StableHash.of($0) }
         guard let slot = apps.insert(hash: hash, name: name) else { throw .damaged }
-        let place = try reader.number(upTo: 255)
-        guard places.indices.contains(place) else { throw .damaged }
-        apps.slots[slot].policy = places[place]
+        assignPolicy(to: slot)
+        // Before, the place of its policy was here.
+        let shape = UInt32(try reader.number(upTo: Int(UInt32.max)))
+        if hasShapes { apps.slots[slot].shape = Shape(bits: shape) }
         let isTouched = try restoreBrake(of: slot, from: &reader)
         let due = try time(from: &reader)
         for metric in 0..<Metric.count {

@@ -38,8 +38,10 @@ package struct Evaluator: ~Copyable {
     package internal(set) var checksum: UInt64 = 0
 
     let limits: EvaluatorLimits
-    /// The first is that of every app not assigned another.
-    let plans: [PolicyPlan]
+    /// What people have decided.
+    var controls: Controls
+    /// One for each policy in force.
+    var plans: [PolicyPlan]
     var apps: AppTable
     var rows = RowPool()
     var seenSessions: SeenIDs
@@ -50,6 +52,12 @@ package struct Evaluator: ~Copyable {
     /// Slots counted into since their last look, and the tick that will look at them, by policy.
     var touched: [ContiguousArray<UInt32>]
     var touchTicks: [Int64]
+    /// The override of apps that have none of their own.
+    var fleetOverride: Override?
+    /// By slot.
+    var ownOverrides: [UInt32: Override] = [:]
+    /// The tick at which every app is held against its override.
+    var overrideTick = Int64.max
     /// The earliest tick with anything to decide.
     var nextDecision = Int64.max
     /// From here on the windows hold all they should: see `resume`.
@@ -61,18 +69,22 @@ package struct Evaluator: ~Copyable {
     /// Keeps loads that look ahead from being optimised away.
     var warmth: UInt32 = 0
 
-    /// An evaluator that knows no app. The first policy is that of every app not assigned another.
-    package init(policies: [Policy], limits: EvaluatorLimits = EvaluatorLimits()) {
-        precondition((1...256).contains(policies.count), "between 1 and 256 policies")
+    /// An evaluator that knows no app and has one policy for all.
+    package init(policy: Policy, limits: EvaluatorLimits = EvaluatorLimits()) {
+        self.init(controls: Controls(policies: [policy]), limits: limits)
+    }
+
+    init(controls: Controls, limits: EvaluatorLimits) {
         self.limits = limits
-        plans = policies.map(PolicyPlan.init)
+        self.controls = controls
+        plans = controls.policies.map(PolicyPlan.init)
         apps = AppTable(appsMax: limits.appsMax)
         seenSessions = SeenIDs(
             horizonMilliseconds: Self.sessionHorizonMilliseconds, capacityMax: limits.sessionIDsMax)
         seenCrashes = SeenIDs(
             horizonMilliseconds: Self.crashHorizonMilliseconds, capacityMax: limits.crashIDsMax)
-        touched = Array(repeating: [], count: policies.count)
-        touchTicks = Array(repeating: .max, count: policies.count)
+        touched = Array(repeating: [], count: plans.count)
+        touchTicks = Array(repeating: .max, count: plans.count)
     }
 
     /// What it has met since it began or was restored.
@@ -82,8 +94,10 @@ package struct Evaluator: ~Copyable {
         return tallies
     }
 
-    /// The earliest tick with anything to decide, nil when no app is due.
-    package var nextTick: Int64? { nextDecision == .max ? nil : nextDecision }
+    /// The earliest tick with anything to decide, nil when no app is due, or there is no clock yet.
+    package var nextTick: Int64? {
+        nextDecision == .max || clock == Self.notStarted ? nil : nextDecision
+    }
 
     /// The most apps that it can know.
     package var appsMax: Int { limits.appsMax }
@@ -112,7 +126,7 @@ package struct Evaluator: ~Copyable {
     @inline(__always)
     package mutating func advance(to time: Int64, into decisions: inout Decisions) {
         guard time > clock else { return }
-        while nextDecision <= time, !isRecounting { decide(at: nextDecision, into: &decisions) }
+        while nextDecision <= time, !isRecounting { decideNext(upTo: time, into: &decisions) }
         clock = time
     }
 
@@ -127,6 +141,7 @@ package struct Evaluator: ~Copyable {
         if let slot = apps.find(event, in: batch) {
             count(event, in: slot)
         } else if let slot = apps.insert(event, in: batch) {
+            assignPolicy(to: slot)
             touch(slot)
             count(event, in: slot)
         } else {

@@ -88,10 +88,15 @@ public struct ThrottleChange: Sendable, Equatable {
     public var policy: String
     public var cause: ThrottleCause
     public var why: Why
+    /// The override that has made the state what it is, nil when it is as computed.
+    public var override: Override?
+    /// What the policy had computed.
+    public var computed: ThrottleState
 
+    /// Without a computed state that is the state itself.
     public init(
         app: AppID, state: ThrottleState, since: Int64, revision: Int64, policy: String,
-        cause: ThrottleCause, why: Why
+        cause: ThrottleCause, why: Why, override: Override? = nil, computed: ThrottleState? = nil
     ) {
         self.app = app
         self.state = state
@@ -100,6 +105,8 @@ public struct ThrottleChange: Sendable, Equatable {
         self.policy = policy
         self.cause = cause
         self.why = why
+        self.override = override
+        self.computed = computed ?? state
     }
 }
 
@@ -111,6 +118,7 @@ public struct Notice: Sendable, Equatable {
         case launchFailure
         case policyRejected
         case overrideExpired
+        case overruled
 
         /// The word used in topics and documents.
         public var name: String {
@@ -120,6 +128,7 @@ public struct Notice: Sendable, Equatable {
             case .launchFailure: "launch_failure"
             case .policyRejected: "policy_rejected"
             case .overrideExpired: "override_expired"
+            case .overruled: "overruled"
             }
         }
     }

@@ -22,6 +22,15 @@ package enum BuiltInPolicies {
         }
     }
 
+    /// The document of the policy with this name, nil for any other.
+    package static func source(named name: String) -> String? {
+        switch name {
+        case "default": defaultSource
+        case "article": articleSource
+        default: nil
+        }
+    }
+
     private static func policy(_ source: String) -> Policy {
         do {
             let reader = DocumentReader(bytesMax: PolicyDocument.bytesMax)

@@ -18,6 +18,11 @@ package indirect enum JSONValue: Sendable, Equatable {
     package struct Field: Sendable, Equatable {
         package var key: String
         package var value: JSONValue
+
+        package init(key: String, value: JSONValue) {
+            self.key = key
+            self.value = value
+        }
     }
 
     /// The value of an object's field, the last one of equal keys; nil when it is not there, or

@@ -72,6 +72,28 @@ package struct JSONWriter {
 
     package mutating func null() { scalar("null") }
 
+    /// A document, without the space that it was written with.
+    package mutating func write(_ value: JSONValue) {
+        switch value {
+        case .null: null()
+        case .bool(let bool): self.bool(bool)
+        case .integer(let integer): self.integer(integer)
+        case .real(let real): self.real(real)
+        case .text(let text): string(text)
+        case .array(let values):
+            array { list in
+                for value in values { list.write(value) }
+            }
+        case .object(let fields):
+            object { object in
+                for field in fields {
+                    object.key(field.key)
+                    object.write(field.value)
+                }
+            }
+        }
+    }
+
     /// A value that is JSON already.
     package mutating func raw(_ value: some Sequence<UInt8>) {
         separate()

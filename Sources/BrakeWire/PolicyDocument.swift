@@ -15,27 +15,21 @@ package struct PolicyDocument: Sendable, Equatable {
     package let source: [UInt8]
 
     /// Reads a document. What is optional is filled in as `schemas/policy.schema.json` says.
-    package init(_ source: [UInt8], with reader: DocumentReader) throws(PolicyProblems) {
+    package init(_ source: [UInt8], with reader: DocumentReader) throws(DocumentProblems) {
         guard source.count <= PolicyDocument.bytesMax else {
-            throw PolicyProblems("expected at most \(PolicyDocument.bytesMax) bytes")
+            throw DocumentProblems("expected at most \(PolicyDocument.bytesMax) bytes")
         }
-        guard let value = reader.read(source) else { throw PolicyProblems("expected JSON") }
+        guard let value = reader.read(source) else { throw DocumentProblems("expected JSON") }
         self.source = source
         policy = try PolicyDocument.policy(value)
     }
 
     /// The policy of a document that is part of another one.
-    package static func policy(_ value: JSONValue) throws(PolicyProblems) -> Policy {
-        var fields = PolicyFields()
+    package static func policy(_ value: JSONValue) throws(DocumentProblems) -> Policy {
+        var fields = DocumentFields()
         let policy = fields.policy(value)
-        guard fields.problems.isEmpty else { throw PolicyProblems(problems: fields.problems) }
+        guard fields.problems.isEmpty else { throw DocumentProblems(fields.problems) }
         return policy
-    }
-}
-
-extension PolicyProblems {
-    fileprivate init(_ text: String) {
-        problems = [PolicyProblem(path: "", text: text)]
     }
 }
 
@@ -60,7 +54,7 @@ private let ruleKeys = [
 private let states = ThrottleState.allCases.map { ($0.name, $0) }
 private let strictStates = states.filter { $0.1 > .normal }
 
-extension PolicyFields {
+extension DocumentFields {
     fileprivate mutating func policy(_ value: JSONValue) -> Policy {
         let document = object(value, at: "", keys: policyKeys)
         let levels = object(

@@ -28,6 +28,9 @@ package struct ThrottleRecord: Sendable, Equatable {
                 record.field("revision", change.revision)
                 record.field("policy", change.policy)
                 record.field("cause", change.cause.name)
+                if let override = change.override {
+                    record.object("override") { $0.write(override, over: change.computed) }
+                }
                 record.object("why") { $0.write(change.why) }
                 record.field("partition", partition)
                 record.field("epoch", epoch)
@@ -52,6 +55,7 @@ extension ThrottleChange {
     /// The change that a record tells, or a document with the same fields.
     package init(_ record: JSONValue) throws(Rejection) {
         guard let app = (record["app"]?.text).flatMap({ AppID($0) }) else { throw .badApp }
+        let held = try record["override"].map(HeldState.init)
         self.init(
             app: app,
             state: try record.required("state") { $0.text.flatMap { ThrottleState(name: $0) } },
@@ -59,11 +63,47 @@ extension ThrottleChange {
             revision: try record.required("revision", \.integer),
             policy: try record.required("policy", \.text),
             cause: try record.required("cause") { $0.text.flatMap { ThrottleCause(name: $0) } },
-            why: try Why(record["why"] ?? .null))
+            why: try Why(record["why"] ?? .null), override: held?.override,
+            computed: held?.computed)
+    }
+}
+
+/// An override with what it is held over.
+private struct HeldState {
+    var override: Override
+    var computed: ThrottleState
+
+    init(_ value: JSONValue) throws(Rejection) {
+        let app = try value.required("app", \.text)
+        let id = AppID(app)
+        guard id != nil || app == AppPattern.all.text else { throw .badApp }
+        override = Override(
+            app: id,
+            mode: try value.required("mode") { $0.text.flatMap { Override.Mode(name: $0) } },
+            state: try value.required("state") { $0.text.flatMap { ThrottleState(name: $0) } },
+            reason: try value.required("reason", \.text), by: try value.required("by", \.text),
+            expiresAt: value["expires_at"]?.integer,
+            number: try value.required("control", \.integer))
+        computed = try value.required("computed") { value in
+            value.text.flatMap { ThrottleState(name: $0) }
+        }
     }
 }
 
 extension JSONWriter {
+    /// Who holds a state to what, why and until when, and what it would be without.
+    package mutating func write(_ override: Override, over computed: ThrottleState) {
+        field("app", override.app?.text ?? AppPattern.all.text)
+        field("mode", override.mode.name)
+        field("state", override.state.name)
+        field("by", override.by)
+        field("reason", override.reason)
+        key("expires_at")
+        if let expiresAt = override.expiresAt { integer(expiresAt) } else { null() }
+        field("control", override.number)
+        field("computed", computed.name)
+    }
+
     package mutating func write(_ why: Why) {
         field("clock", why.clock)
         field("rule", why.rule)

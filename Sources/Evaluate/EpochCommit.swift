@@ -14,7 +14,7 @@ struct EpochCommit {
     private let snapshot: EpochRecord.SnapshotPointer?
 
     /// Closes over the group's open epoch; nothing in the group changes before the commit.
-    init(of group: PartitionGroup, generation: Int64, policies: [Policy], withSnapshot: Bool) {
+    init(of group: PartitionGroup, generation: Int64, withSnapshot: Bool) {
         partition = group.partition
         let number = group.number + 1
         var outputs: [OutgoingRecord] = []
@@ -45,23 +45,24 @@ struct EpochCommit {
             pointer = .init(epoch: number, offset: 0, chunks: chunks.count, bytes: image.count)
         }
         snapshot = pointer
-        record = Self.record(of: group, number, generation, policies)
+        record = Self.record(of: group, number, generation)
         outputs.append(
             OutgoingRecord(.epoch, partition: partition, key: nil, value: record.encode()))
         self.outputs = outputs
     }
 
     private static func record(
-        of group: PartitionGroup, _ number: Int64, _ generation: Int64, _ policies: [Policy]
+        of group: PartitionGroup, _ number: Int64, _ generation: Int64
     ) -> EpochRecord {
         var offsets = EpochRecord.Offsets()
         for type in EventType.allCases {
             offsets[type] = group.queues[Int(type.rawValue)].position
         }
+        offsets.control = group.controlEnd
         return EpochRecord(
             number: number, generation: generation, partition: group.partition,
             clock: group.evaluator.clock, offsets: offsets,
-            policies: policies.map { .init(name: $0.name, version: $0.version) },
+            policies: group.policyVersions,
             appsMax: group.evaluator.appsMax,
             changes: group.decisions.changes.count, checksum: group.evaluator.checksum,
             snapshots: group.snapshots, throttleEnd: group.throttleEnd)

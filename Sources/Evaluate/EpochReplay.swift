@@ -9,16 +9,21 @@ import EventLog
 final class EpochReplay {
     private let log: any EventLog
     let group: PartitionGroup
+    private let base: Policy
     private let scan: LogScan
+    private let control: ControlFeed
     private let decoder = EventDecoder()
     /// By input, the append time of the first record read.
     private(set) var firstAppends: [Int64?] = EventType.allCases.map { _ in nil }
 
     /// Begins where the scan does: at the end offsets of the epoch before the first to be counted.
-    init(_ log: any EventLog, _ group: PartitionGroup, _ scan: LogScan) {
+    /// `base` is the policy of apps that people have not assigned another.
+    init(_ log: any EventLog, _ group: PartitionGroup, _ scan: LogScan, base: Policy) {
         self.log = log
         self.group = group
         self.scan = scan
+        self.base = base
+        control = ControlFeed(log: log)
     }
 
     /// A scan of the inputs of a partition.
@@ -37,6 +42,7 @@ final class EpochReplay {
 
     /// Counts a piece of one epoch, and checks that it comes out as it did.
     func count(_ epoch: EpochRecord, waitMilliseconds: Int) throws(LogFault) -> Piece {
+        try adopt(upTo: epoch)
         let piece = try count(
             upTo: epoch.offsets, clock: epoch.clock, waitMilliseconds: waitMilliseconds)
         guard piece == .done else { return piece }
@@ -78,7 +84,25 @@ final class EpochReplay {
             remedy: .stop)
     }
 
-    func close() { scan.close() }
+    func close() {
+        scan.close()
+        control.close()
+    }
+
+    /// Takes over what people had decided when the epoch began.
+    private func adopt(upTo epoch: EpochRecord) throws(LogFault) {
+        if epoch.offsets.control > group.controlEnd {
+            try control.advance(to: epoch.offsets.control)
+            group.adopt(control.ledger, base: base, partitions: log.partitions)
+        }
+        guard group.policyVersions == epoch.policies else {
+            throw LogFault(
+                "replay", at: "partition \(group.partition) of \(log.place)",
+                reason: "epoch \(epoch.number) was decided by another policy than this",
+                hint: "a policy of another name or version is replayed by append time",
+                remedy: .stop)
+        }
+    }
 
     private static func place(_ type: EventType, _ partition: Int) -> TopicPartition {
         TopicPartition(Topic(type), partition)

@@ -4,8 +4,8 @@ package import BrakeEngine
 
 /// Settings of the evaluator lanes; times in milliseconds.
 package struct EvaluateSettings: Sendable {
-    /// The first is every app's policy.
-    package var policies: [Policy]
+    /// The policy of every app that people have not assigned another.
+    package var policy: Policy
     package var limits: EvaluatorLimits
     /// How far the clock stays behind the wall clock when nothing waits.
     package var idleLagMilliseconds: Int64 = 500
@@ -13,6 +13,8 @@ package struct EvaluateSettings: Sendable {
     package var epochMilliseconds: Int64 = 200
     /// How often an idle partition commits an epoch all the same: the heartbeat of edges.
     package var heartbeatMilliseconds: Int64 = 2_000
+    /// How often it is looked whether people have decided anything.
+    package var controlMilliseconds: Int64 = 250
     /// How often the state is put into the log.
     package var snapshotMilliseconds: Int64 = 60_000
     /// How long a lane restores a partition before it looks after the others again.
@@ -28,8 +30,8 @@ package struct EvaluateSettings: Sendable {
         return EvaluatorLimits(appsMax: min(share, appsMax))
     }
 
-    package init(policies: [Policy], limits: EvaluatorLimits = EvaluatorLimits()) {
-        self.policies = policies
+    package init(policy: Policy, limits: EvaluatorLimits = EvaluatorLimits()) {
+        self.policy = policy
         self.limits = limits
     }
 }

@@ -27,6 +27,8 @@ package final class EvaluatorLane {
     private let clocks: Clocks
     private let decoder = EventDecoder()
     private let batch = LogBatch()
+    private let control: ControlFeed
+    private var controlReadAt = Int64.min
     private var worker: (any LogWorker)?
     private var groups: [Int: PartitionGroup] = [:]
     private var tallies: [Int: Tallies] = [:]
@@ -52,11 +54,12 @@ package final class EvaluatorLane {
         self.logger = logger
         self.metrics = metrics
         self.clocks = clocks
+        control = ControlFeed(log: log)
         schedule = LaneSchedule(settings)
         restores = LaneRestores(
             lane: lane,
             Restore.Setting(
-                log: log, policies: settings.policies, limits: settings.limits, logger: logger,
+                log: log, policy: settings.policy, limits: settings.limits, logger: logger,
                 clocks: clocks), settings, metrics, clocks)
     }
 
@@ -88,6 +91,7 @@ package final class EvaluatorLane {
         // and the group hears from this member.
         if !restores.isEmpty { try restore(worker) }
         if groups.isEmpty && restores.isEmpty { return }
+        try followControl(worker)
         try read(
             worker, waitMilliseconds: min(waitMilliseconds, restores.othersMayWaitMilliseconds))
         let groups = orderedGroups
@@ -116,6 +120,7 @@ package final class EvaluatorLane {
     package func close() {
         worker?.close()
         worker = nil
+        control.close()
     }
 
     /// Events read that wait for other inputs, of all its partitions.
@@ -126,10 +131,32 @@ package final class EvaluatorLane {
         groups.values.sorted { $0.partition < $1.partition }
     }
 
+    /// Takes over what people have decided, between two epochs of each partition.
+    private func followControl(_ worker: any LogWorker) throws(LogFault) {
+        let now = clocks.monotonicMilliseconds()
+        if now - settings.controlMilliseconds >= controlReadAt {
+            try control.poll()
+            controlReadAt = now
+        }
+        let behind = orderedGroups.filter { $0.controlEnd < control.ledger.end }
+        guard !behind.isEmpty else { return }
+        try commit(behind.filter(\.hasMoved), worker)
+        for group in behind {
+            group.adopt(control.ledger, base: settings.policy, partitions: log.partitions)
+        }
+        logger.info(
+            "decisions of people taken over",
+            [
+                "lane": LogValue(lane), "partitions": LogValue(behind.count),
+                "control_end": LogValue(Int(control.ledger.end)),
+            ])
+    }
+
     private func read(_ worker: any LogWorker, waitMilliseconds: Int) throws(LogFault) {
         worker.held = Set(groups.values.flatMap(\.fullInputs))
         let wait = schedule.waitMilliseconds(
-            orderedGroups, atMost: waitMilliseconds, now: clocks.monotonicMilliseconds(),
+            orderedGroups, atMost: min(waitMilliseconds, Int(settings.controlMilliseconds)),
+            now: clocks.monotonicMilliseconds(),
             wall: clocks.wallMilliseconds())
         let outcome = try worker.poll(into: batch, waitMilliseconds: wait)
         if outcome.assignmentWaits { assignmentWaits = true }
@@ -208,7 +235,7 @@ package final class EvaluatorLane {
     ) throws(LogFault) {
         guard !due.isEmpty else { return }
         pending = LaneCommit(
-            of: due, generation: worker.generation, settings: settings, snapshots: snapshots)
+            of: due, generation: worker.generation, snapshots: snapshots)
         try finishCommit()
     }
 

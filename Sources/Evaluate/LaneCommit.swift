@@ -13,14 +13,13 @@ struct LaneCommit {
 
     /// Closes over the groups' open epochs; nothing in the groups changes before `close`.
     init(
-        of due: [PartitionGroup], generation: Int64, settings: EvaluateSettings,
-        snapshots: [PartitionGroup]
+        of due: [PartitionGroup], generation: Int64, snapshots: [PartitionGroup]
     ) {
         let groups = due.sorted { $0.partition < $1.partition }
         let snapshotted = Set(snapshots.map(\.partition))
         epochs = groups.map { group in
             EpochCommit(
-                of: group, generation: generation, policies: settings.policies,
+                of: group, generation: generation,
                 withSnapshot: snapshotted.contains(group.partition))
         }
         outputs = epochs.flatMap(\.outputs)

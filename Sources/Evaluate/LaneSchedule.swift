@@ -48,7 +48,7 @@ struct LaneSchedule {
     private func isDue(_ group: PartitionGroup, now: Int64) -> Bool {
         let age = age(of: group, now: now)
         guard group.isOpen else { return age >= settings.heartbeatMilliseconds }
-        let tick = settings.policies[0].tickMilliseconds
+        let tick = group.evaluator.shortestTickMilliseconds
         return age >= settings.epochMilliseconds
             || group.decisions.changes.count >= Self.changesMax
             || group.isAtEnd && (!group.decisions.isEmpty || group.hasPassedTick(of: tick))

@@ -44,9 +44,7 @@ package struct LogReplay {
         var outcome = Outcome()
         var records: [ThrottleRecord] = []
         for partition in 0..<log.partitions {
-            if let last = try EpochHistory.last(of: partition, in: log),
-                last.policies.first == version
-            {
+            if let last = try EpochHistory.last(of: partition, in: log), try isDecided(last) {
                 outcome.epochs += try replay(partition, upTo: last, into: &records)
             } else {
                 outcome.partitionsByTime += 1
@@ -63,8 +61,13 @@ package struct LogReplay {
         return outcome
     }
 
-    private var version: EpochRecord.PolicyVersion {
-        .init(name: policy.name, version: policy.version)
+    /// Whether an epoch was decided by this policy, and by what people had decided besides.
+    private func isDecided(_ epoch: EpochRecord) throws(LogFault) -> Bool {
+        let control = ControlFeed(log: log)
+        defer { control.close() }
+        try control.advance(to: epoch.offsets.control)
+        let controls = control.ledger.controls(base: policy) { _ in false }
+        return PartitionGroup.versions(of: controls.policies) == epoch.policies
     }
 
     /// Returns the count of epochs.
@@ -80,16 +83,9 @@ package struct LogReplay {
                 hint: "a policy of another name or version is replayed by append time",
                 remedy: .stop)
         }
-        if let other = epochs.first(where: { $0.policies.first != version }) {
-            throw LogFault(
-                "replay", at: "partition \(partition) of \(log.place)",
-                reason: "epoch \(other.number) was decided by another policy than the last epoch",
-                hint: "a policy of another name or version is replayed by append time",
-                remedy: .stop)
-        }
         let group = makeGroup(partition, at: start)
         let scan = try EpochReplay.scan(of: partition, in: log, from: start)
-        let replay = EpochReplay(log, group, scan)
+        let replay = EpochReplay(log, group, scan, base: policy)
         defer { replay.close() }
         for epoch in epochs {
             try replay.count(epoch)
@@ -133,9 +129,9 @@ package struct LogReplay {
 
     private func makeGroup(_ partition: Int, at start: EpochRecord.Offsets) -> PartitionGroup {
         PartitionGroup(
-            partition: partition, evaluator: Evaluator(policies: [policy], limits: limits),
-            positions: EventType.allCases.map { start[$0] }, number: 0, snapshots: [],
-            throttleEnd: 0)
+            partition: partition, evaluator: Evaluator(policy: policy, limits: limits),
+            positions: EventType.allCases.map { start[$0] }, controlEnd: 0, number: 0,
+            snapshots: [], throttleEnd: 0)
     }
 
     private func firstOffsets(_ partition: Int) throws(LogFault) -> EpochRecord.Offsets {

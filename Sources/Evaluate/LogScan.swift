@@ -17,12 +17,12 @@ enum Piece {
 final class LogScan {
     /// How long those wait who have nothing else to do.
     static let pollMilliseconds = 200
-    private static let batchBytes = 1 << 20
+    static let batchBytes = 1 << 20
     /// So long without a record or an end means that the log does not answer.
     private static let stallMilliseconds: Int64 = 30_000
 
     private let reader: any LogReader
-    private let batch = LogBatch(bytesMax: LogScan.batchBytes)
+    private let batch: LogBatch
     private let places: Set<TopicPartition>
     private let place: String
     /// What reads have shown to have no more.
@@ -31,7 +31,11 @@ final class LogScan {
     private var silentSince: Int64?
     private var isClosed = false
 
-    init(_ log: any EventLog, from positions: [TopicPartition: Int64]) throws(LogFault) {
+    init(
+        _ log: any EventLog, from positions: [TopicPartition: Int64],
+        batchBytes: Int = LogScan.batchBytes
+    ) throws(LogFault) {
+        batch = LogBatch(bytesMax: batchBytes)
         reader = try log.makeReader(from: positions)
         places = Set(positions.keys)
         place = log.place

@@ -39,12 +39,15 @@ final class PartitionGroup {
     var snapshots: [EpochRecord.SnapshotPointer]
     var throttleEnd: Int64
 
+    /// The offset of `control` up to which people's decisions are in force.
+    var controlEnd: Int64
+
     private var merged = EventBatch(capacity: InputQueue.moveEvents)
 
     /// A group that goes on after an epoch; number 0: none yet.
     init(
-        partition: Int, evaluator: consuming Evaluator, positions: [Int64], number: Int64,
-        snapshots: [EpochRecord.SnapshotPointer], throttleEnd: Int64
+        partition: Int, evaluator: consuming Evaluator, positions: [Int64], controlEnd: Int64,
+        number: Int64, snapshots: [EpochRecord.SnapshotPointer], throttleEnd: Int64
     ) {
         precondition(positions.count == Topic.inputs.count, "one position an input")
         self.partition = partition
@@ -53,6 +56,7 @@ final class PartitionGroup {
         self.number = number
         self.snapshots = snapshots
         self.throttleEnd = throttleEnd
+        self.controlEnd = controlEnd
         queues = positions.map { InputQueue(position: $0) }
         ended = positions.map { _ in false }
         waitingLetters = positions.map { _ in [] }

@@ -22,8 +22,9 @@ package struct ReplayCounts: Sendable, Equatable {
 
 /// Evaluates lines `{"append":A,"value":{record}}`, `{"append":A,"value":[...]}` or `{"append":A}`.
 /// A line first moves the clock to A, deciding at each tick it passes, then counts its record; a
-/// line whose record cannot be used moves the clock all the same. What comes out depends on the
-/// lines alone, not on how the bytes were cut. One thread owns it.
+/// line whose record cannot be used moves the clock all the same. The type of a record says its
+/// topic; one of `control` is in force from there on. What comes out depends on the lines alone,
+/// not on how the bytes were cut. One thread owns it.
 package struct Replay: ~Copyable {
     /// Lines are counted in batches: looking ahead pays only with some to look at.
     private static let batchEvents = 4_096
@@ -32,6 +33,9 @@ package struct Replay: ~Copyable {
     package private(set) var output: [UInt8] = []
     package private(set) var counts = ReplayCounts()
     private var evaluator: Evaluator
+    private let policy: Policy
+    private var control = ControlLedger()
+    private let documents = DocumentReader()
     private let partitions: Int
     private let decoder = ReplayDecoder()
     private var batch = EventBatch(capacity: Replay.batchEvents + EventDecoder.eventsMax)
@@ -43,7 +47,8 @@ package struct Replay: ~Copyable {
     package init(
         policy: Policy, partitions: Int = 16, limits: EvaluatorLimits = EvaluatorLimits()
     ) {
-        evaluator = Evaluator(policies: [policy], limits: limits)
+        self.policy = policy
+        evaluator = Evaluator(policy: policy, limits: limits)
         self.partitions = partitions
     }
 
@@ -124,6 +129,11 @@ package struct Replay: ~Copyable {
         let events = batch.events.count
         let append = unsafe decoder.decode(line, into: &batch, rejected: &rejected)
         if !rejected.isEmpty {
+            if let append, rejected.count == 1, rejected[0].reason == .unknownType,
+                unsafe takeControl(line, at: append)
+            {
+                return rejected.removeAll(keepingCapacity: true)
+            }
             reject(rejected)
             rejected.removeAll(keepingCapacity: true)
         }
@@ -133,6 +143,26 @@ package struct Replay: ~Copyable {
             evaluator.advance(to: append, into: &decisions)
             writeDecisions()
         }
+    }
+
+    /// Takes what a person has decided; false when the line is nothing of the kind.
+    private mutating func takeControl(_ line: UnsafeRawBufferPointer, at append: Int64) -> Bool {
+        guard let value = unsafe documents.read(line)?["value"], let type = value["type"]?.text,
+            ControlRecord.Content.types.contains(type)
+        else { return false }
+        applyBatch()
+        evaluator.advance(to: append, into: &decisions)
+        do throws(DocumentProblems) {
+            let end = control.end
+            try control.take(ControlRecord(value), offset: end)
+            var controls = control.controls(base: policy) { _ in true }
+            controls.newFrom = end
+            evaluator.adopt(controls, into: &decisions)
+        } catch {
+            reject([RejectedEvent(index: nil, reason: .badField)])
+        }
+        writeDecisions()
+        return true
     }
 
     private mutating func reject(_ events: [RejectedEvent]) {

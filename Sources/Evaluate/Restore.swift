@@ -19,7 +19,8 @@ final class Restore {
         /// The next snapshot, or what is done without one.
         case choice
         case snapshot(SnapshotScan)
-        case epochs(EpochHistory, after: EpochRecord.SnapshotPointer?)
+        /// The snapshot is read; what it holds is made of it once its epoch is known.
+        case epochs(EpochHistory, after: SnapshotScan?)
         case states(PublishedStates, from: EpochRecord.Offsets, epochs: [EpochRecord])
         case inputs(Recounting)
         case done(PartitionGroup)
@@ -28,7 +29,8 @@ final class Restore {
     /// What a restore is made with.
     struct Setting {
         let log: any EventLog
-        let policies: [Policy]
+        /// Of apps that people have not assigned another.
+        let policy: Policy
         let limits: EvaluatorLimits
         let logger: Logger
         let clocks: Clocks
@@ -86,10 +88,10 @@ final class Restore {
             try choose()
         case .snapshot(let scan):
             return try read(scan, waitMilliseconds: waitMilliseconds)
-        case .epochs(let history, let pointer):
+        case .epochs(let history, let snapshot):
             let piece = try history.step(waitMilliseconds: waitMilliseconds)
             guard piece == .done else { return piece }
-            try plan(history.found, after: pointer)
+            try plan(history.found, after: snapshot)
         case .states(let states, let start, let epochs):
             note(.states, Int(states.offsetsRead), of: Int(states.offsets))
             let piece = try states.step(waitMilliseconds: waitMilliseconds)
@@ -134,7 +136,7 @@ final class Restore {
         guard let last else {
             try check(nil, against: committed)
             let (start, end) = (try firstOffsets(), try throttleEnd())
-            let empty = Evaluator(policies: setting.policies, limits: setting.limits)
+            let empty = Evaluator(policy: setting.policy, limits: setting.limits)
             return finish(makeGroup(empty, at: start, snapshots: [], throttleEnd: end))
         }
         try check(last, against: committed)
@@ -182,9 +184,8 @@ final class Restore {
             let piece = try scan.step(waitMilliseconds: waitMilliseconds)
             note(.snapshot, scan.bytesRead, of: scan.pointer.bytes)
             guard piece == .done else { return piece }
-            evaluator = try scan.evaluator(policies: setting.policies, limits: setting.limits)
             scan.close()
-            stage = .epochs(try epochs(from: scan.pointer.epoch), after: scan.pointer)
+            stage = .epochs(try epochs(from: scan.pointer.epoch), after: scan)
         } catch {
             try fallBack(from: scan.pointer, since: error)
         }
@@ -219,11 +220,18 @@ final class Restore {
 
     /// What to count again, with the epochs from that of the snapshot on, or from the first.
     private func plan(
-        _ epochs: [EpochRecord], after pointer: EpochRecord.SnapshotPointer?
+        _ epochs: [EpochRecord], after snapshot: SnapshotScan?
     ) throws(LogFault) {
-        guard let pointer else { return try planWithoutSnapshot(epochs) }
+        guard let snapshot else { return try planWithoutSnapshot(epochs) }
+        let pointer = snapshot.pointer
         guard let first = epochs.first, first.number == pointer.epoch else {
             return skip(pointer, "its epoch is no longer there")
+        }
+        do {
+            evaluator = try snapshot.evaluator(
+                controls: try controls(upTo: first.offsets.control), limits: setting.limits)
+        } catch {
+            return try fallBack(from: pointer, since: error)
         }
         account.origin = .snapshot
         let rest = Array(epochs.dropFirst())
@@ -231,7 +239,7 @@ final class Restore {
             // The snapshot is that of the last epoch, but the last epoch cannot yet point to it.
             throw fault("an epoch points to a snapshot of itself")
         }
-        if rest.allSatisfy(isRepeatable) { return try replay(rest, from: first.offsets) }
+        if try areRepeatable(rest) { return try replay(rest, from: first.offsets) }
         warnOfOtherSettings()
         try beginStates(from: first.offsets, rest)
     }
@@ -253,8 +261,8 @@ final class Restore {
         let isWhole =
             epochs.first?.number == 1 && EventType.allCases.allSatisfy { start[$0] == 0 }
         guard isWhole else { return try beginCut(from: start, epochs) }
-        evaluator = Evaluator(policies: setting.policies, limits: setting.limits)
-        if epochs.allSatisfy(isRepeatable) {
+        evaluator = Evaluator(policy: setting.policy, limits: setting.limits)
+        if try areRepeatable(epochs) {
             account.origin = .everyEpoch
             return try replay(epochs, from: start)
         }
@@ -274,7 +282,7 @@ final class Restore {
                 "no snapshot is left: states as published, windows from the inputs still there",
                 ["partition": LogValue(partition)])
         }
-        evaluator = Evaluator(policies: setting.policies, limits: setting.limits)
+        evaluator = Evaluator(policy: setting.policy, limits: setting.limits)
         // Epochs that reach before what is left of the inputs cannot be counted one by one.
         let left = epochs.drop { epoch in
             EventType.allCases.contains { epoch.offsets[$0] < start[$0] }
@@ -284,11 +292,30 @@ final class Restore {
 
     // MARK: Counting again
 
-    /// Whether this evaluator decides an epoch as it was decided.
-    private func isRepeatable(_ epoch: EpochRecord) -> Bool {
-        epoch.policies.elementsEqual(setting.policies) {
-            $0.name == $1.name && $0.version == $1.version
-        } && epoch.appsMax ?? setting.limits.appsMax == setting.limits.appsMax
+    /// Whether this evaluator decides epochs, which follow one another, as they were decided.
+    private func areRepeatable(_ epochs: [EpochRecord]) throws(LogFault) -> Bool {
+        let control = ControlFeed(log: log)
+        defer { control.close() }
+        let limits = setting.limits
+        var versions: [EpochRecord.PolicyVersion] = []
+        var end: Int64 = -1
+        for epoch in epochs {
+            if epoch.offsets.control > end {
+                end = epoch.offsets.control
+                try control.advance(to: end)
+                versions = PartitionGroup.versions(
+                    of: control.ledger.controls(base: setting.policy) { _ in false }.policies)
+            }
+            guard epoch.policies == versions, epoch.appsMax ?? limits.appsMax == limits.appsMax
+            else { return false }
+        }
+        return true
+    }
+
+    /// What people had decided up to an offset of `control`.
+    private func controls(upTo end: Int64) throws(LogFault) -> Controls {
+        try PartitionGroup.controls(
+            of: partition, in: log, base: setting.policy, upTo: end)
     }
 
     /// Counts epochs again as they were counted; what they publish is in the log already.
@@ -302,7 +329,8 @@ final class Restore {
         let end = try throttleEnd()
         guard let evaluator = evaluator.take() else { throw fault("there is no evaluator") }
         let group = makeGroup(evaluator, at: start, snapshots: snapshots, throttleEnd: end)
-        stage = .inputs(Recounting(epochs, EpochReplay(log, group, scan), from: start))
+        let counting = EpochReplay(log, group, scan, base: setting.policy)
+        stage = .inputs(Recounting(epochs, counting, from: start))
     }
 
     private func beginStates(
@@ -317,18 +345,22 @@ final class Restore {
     ) throws(LogFault) {
         let scan = try EpochReplay.scan(of: partition, in: log, from: start)
         let end = try throttleEnd()
-        guard let last, var evaluator = evaluator.take() else {
-            throw fault("there is no evaluator")
-        }
+        guard let last else { throw fault("no epoch is there") }
+        let controls = try controls(upTo: last.offsets.control)
+        guard var evaluator = evaluator.take() else { throw fault("there is no evaluator") }
+        var told = Decisions()
+        evaluator.adopt(controls, into: &told)
         states.seed(&evaluator)
         account.states = states.count
         evaluator.beginRecount()
         let isFromSnapshot = evaluator.clock > .min
         // The older snapshots lead to other checksums than this: they are pointed to no longer.
         let group = makeGroup(evaluator, at: start, snapshots: [], throttleEnd: end)
+        group.controlEnd = last.offsets.control
+        let counting = EpochReplay(log, group, scan, base: setting.policy)
         stage = .inputs(
             Recounting(
-                epochs.isEmpty ? [last] : epochs, EpochReplay(log, group, scan), from: start,
+                epochs.isEmpty ? [last] : epochs, counting, from: start,
                 withoutDecisions: .init(
                     isFromSnapshot: isFromSnapshot, isComparable: !states.hasDeletions)))
     }
@@ -347,8 +379,8 @@ final class Restore {
     ) -> PartitionGroup {
         PartitionGroup(
             partition: partition, evaluator: evaluator,
-            positions: EventType.allCases.map { offsets[$0] }, number: last?.number ?? 0,
-            snapshots: snapshots, throttleEnd: throttleEnd)
+            positions: EventType.allCases.map { offsets[$0] }, controlEnd: offsets.control,
+            number: last?.number ?? 0, snapshots: snapshots, throttleEnd: throttleEnd)
     }
 
     /// An epoch tells the end before its own records: where they have ended, only the log knows.

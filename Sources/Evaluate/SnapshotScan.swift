@@ -39,9 +39,9 @@ final class SnapshotScan {
         return image.isWhole ? .done : piece
     }
 
-    /// The evaluator that it holds, once it is read.
-    func evaluator(policies: [Policy], limits: EvaluatorLimits) throws -> Evaluator {
-        try Evaluator(restoring: try image.finish(), policies: policies, limits: limits)
+    /// The evaluator that it holds, once it is read; `controls` are those that were in force.
+    func evaluator(controls: Controls, limits: EvaluatorLimits) throws -> Evaluator {
+        try Evaluator(restoring: try image.finish(), controls: controls, limits: limits)
     }
 
     func close() { scan.close() }

@@ -1,6 +1,6 @@
 // The document of an app as apps, caches and people get it.
 
-import BrakeModel
+package import BrakeModel
 package import BrakeWire
 
 /// A served state with what a client needs to act on it and to keep it.
@@ -13,7 +13,7 @@ package struct AppDocument: Sendable {
     package init(_ served: ServedState, _ settings: ServeSettings) {
         self.served = served
         // One document for all countries: caches in between know nothing of them.
-        caps = settings.caps.base(of: served.app).eased(by: .none)
+        caps = served.baseCaps.eased(by: .none)
         ttlSeconds = settings.ttlSeconds
         validityMilliseconds = settings.validityMilliseconds
     }
@@ -57,6 +57,11 @@ package struct AppDocument: Sendable {
         document.field("since", served.since)
         document.field("revision", served.revision)
         document.field("cause", served.cause)
+        if let change = served.entry?.change, let override = change.override,
+            served.cause == change.cause.name
+        {
+            document.object("override") { $0.write(override, over: change.computed) }
+        }
         document.object("caps") { list in
             list.field("per_hour", caps.perHour)
             list.field("per_day", caps.perDay)

@@ -42,7 +42,9 @@ final class BackupFile {
         // What came from a backup need not become one.
         guard written !== image, image.source == .log else { return }
         do throws(BackupFault) {
-            try write(TableBackup(shards: image.shards, position: image.position))
+            try write(
+                TableBackup(
+                    shards: image.shards, caps: image.caps, position: image.position))
             written = image
             isFailing = false
         } catch {

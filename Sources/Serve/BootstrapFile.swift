@@ -14,8 +14,11 @@ final class BootstrapFile {
         self.partitions = partitions
     }
 
-    /// The states in it; throws when there is no such file, or anything is wrong with it.
-    func load() throws(BackupFault) -> [TableShard] {
+    /// What is in it: states, and base caps.
+    typealias Content = (shards: [TableShard], caps: CapTable)
+
+    /// What is in it; throws when there is no such file, or anything is wrong with it.
+    func load() throws(BackupFault) -> Content {
         seen = file.mark
         do throws(BackupFault) {
             guard let bytes = try file.read("read the bootstrap file") else {
@@ -26,9 +29,11 @@ final class BootstrapFile {
             let reader = DocumentReader(bytesMax: FleetStates.bytesMax)
             // A backup is many lines of JSON, so as a whole it is none.
             if let document = reader.read(bytes) {
-                return try FleetStates(document, partitions: partitions).shards
+                let states = try FleetStates(document, partitions: partitions)
+                return (states.shards, states.caps)
             }
-            return try TableBackup(bytes: bytes, partitions: partitions).shards
+            let backup = try TableBackup(bytes: bytes, partitions: partitions)
+            return (backup.shards, backup.caps)
         } catch {
             throw BackupFault(
                 operation: "read the bootstrap file", place: file.path, reason: error.reason,
@@ -36,9 +41,9 @@ final class BootstrapFile {
         }
     }
 
-    /// The states, when the file has changed since it was last looked at; nil when not, or when it
-    /// is gone.
-    func loadIfChanged() throws(BackupFault) -> [TableShard]? {
+    /// What is in it, when the file has changed since it was last looked at; nil when not, or when
+    /// it is gone.
+    func loadIfChanged() throws(BackupFault) -> Content? {
         guard let mark = file.mark, mark != seen else { return nil }
         return try load()
     }
@@ -50,6 +55,8 @@ struct FleetStates {
     static let bytesMax = 16 << 20
 
     private(set) var shards: [TableShard]
+    /// By app, as people of no country in particular had them.
+    private(set) var caps = CapTable()
 
     init(_ document: JSONValue, partitions: Int) throws(BackupFault) {
         guard let apps = document["apps"]?.array, let issuedAt = document["issued_at"]?.integer,
@@ -71,10 +78,21 @@ struct FleetStates {
             }
             let home = Partitioner.partition(of: change.app.text.utf8, partitions: partitions)
             entries[home][change.app] = AppEntry(change, epoch: 0)
+            try take(caps: app["caps"], of: change.app, index)
             let heardAt = shards[home].newestAppend ?? Int64.max
             shards[home].newestAppend = min(heardAt, issuedAt - age)
         }
         for partition in shards.indices { shards[partition].merge(entries[partition]) }
+    }
+
+    private mutating func take(
+        caps document: JSONValue?, of app: AppID, _ index: Int
+    ) throws(BackupFault) {
+        guard let perHour = document?["per_hour"]?.integer.flatMap({ Int(exactly: $0) }),
+            let perDay = document?["per_day"]?.integer.flatMap({ Int(exactly: $0) })
+        else { throw Self.refused("app \(index + 1) of it has no caps") }
+        let caps = FrequencyCaps(perHour: perHour, perDay: perDay)
+        if caps != .builtIn { self.caps.places[CapPlace(app: app)] = caps }
     }
 
     private static func change(

@@ -20,10 +20,10 @@ extension Edge {
     /// `GET /api/ad/freq-cap?app=&nf=`
     func frequencyCap(_ request: Request) -> Response {
         guard let app = request.query("app").flatMap({ AppID($0) }) else { return Self.badApp }
-        let served = ServedState(
-            of: app, in: table.image, now: now, settings: settings)
+        let image = table.image
+        let served = ServedState(of: app, in: image, now: now, settings: settings)
         let country = request.headers[settings.countryHeader].flatMap { CountryCode($0) }
-        let caps = settings.caps.base(of: app, in: country)
+        let caps = image.caps.base(of: app, in: country)
             .eased(by: Annoyance(request.query("nf")))
             .allowed(in: served.state)
         let body = JSONWriter.bytes { body in

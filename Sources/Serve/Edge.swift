@@ -77,16 +77,17 @@ package final class Edge: Sendable {
         guard let kept = backup.load(partitions: log.partitions) else { return }
         publish(
             TableImage(
-                shards: kept.shards, source: .backup, position: kept.position,
+                shards: kept.shards, caps: kept.caps, source: .backup, position: kept.position,
                 startedAt: table.image.startedAt))
         logger.info("serving from the backup until the log has been read")
     }
 
     /// Serves the states of a file as long as they are the best there is: until the log has been
     /// read, and unless a backup is younger.
-    private func serve(bootstrap shards: [TableShard]) {
+    private func serve(bootstrap content: BootstrapFile.Content) {
         let offered = TableImage(
-            shards: shards, source: .bootstrap, position: .zero(shards.count),
+            shards: content.shards, caps: content.caps, source: .bootstrap,
+            position: .zero(content.shards.count),
             startedAt: table.image.startedAt)
         let isTaken = table.takingOver {
             let known = table.image

@@ -81,6 +81,9 @@ extension JSONWriter {
             record.field("since", now?.since ?? change.append)
             record.field("revision", now?.revision ?? 0)
             record.field("cause", now?.cause.name ?? "deleted")
+            if let now, let override = now.override {
+                record.object("override") { $0.write(override, over: now.computed) }
+            }
             record.field("policy", now?.policy)
             record.key("why")
             if let why = now?.why { record.object { $0.write(why) } } else { record.null() }

@@ -8,8 +8,6 @@ package struct ServeSettings: Sendable {
     package var validityMilliseconds: Int64 = 15 * 60_000
     /// When a client shall ask again.
     package var ttlSeconds = 15
-    /// The base caps by app and country.
-    package var caps = CapTable()
     /// How long a client may keep an answer about caps.
     package var capTTLSeconds = 600
     /// The request header in which a proxy gives the country.

@@ -13,6 +13,8 @@ package struct ServedState: Sendable {
     package var cause: String
     package var ageMilliseconds: Int64
     package var isStale: Bool
+    /// Of people whose country is not known.
+    package var baseCaps: FrequencyCaps
     /// The record behind it.
     var entry: AppEntry?
 
@@ -32,6 +34,7 @@ package struct ServedState: Sendable {
         self.app = app
         ageMilliseconds = image.age(of: shard, now: now)
         isStale = ageMilliseconds > settings.staleAfterMilliseconds
+        baseCaps = image.caps.base(of: app)
         state = ServedState.fallback
         since = 0
         revision = 0

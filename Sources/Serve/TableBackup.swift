@@ -10,6 +10,7 @@ struct TableBackup {
     static let version: Int64 = 1
 
     var shards: [TableShard]
+    var caps: CapTable
     /// Where the table had been read up to.
     var position: StreamPosition
 
@@ -44,6 +45,7 @@ struct TableBackup {
                 head.field("v", Self.version)
                 head.field("apps", shards.reduce(0) { $0 + $1.entries.count })
                 head.field("position", position.text)
+                head.array("caps") { $0.write(caps) }
                 head.array("shards") { list in
                     for shard in shards {
                         list.object { item in
@@ -78,11 +80,13 @@ struct TableBackup {
         else { throw .damaged("it is of a log with another number of partitions") }
         self.position = position
         shards = marks.map(TableShard.init)
+        caps = try CapTable(head["caps"])
         try addApps(lines.dropFirst().dropLast(), reader)
     }
 
-    init(shards: [TableShard], position: StreamPosition) {
+    init(shards: [TableShard], caps: CapTable, position: StreamPosition) {
         self.shards = shards
+        self.caps = caps
         self.position = position
     }
 
@@ -107,6 +111,39 @@ struct TableBackup {
             }
         }
         for partition in shards.indices { shards[partition].merge(entries[partition]) }
+    }
+}
+
+extension JSONWriter {
+    /// In order of place: the same table gives the same bytes.
+    fileprivate mutating func write(_ caps: CapTable) {
+        for (place, caps) in caps.places.sorted(by: { $0.key < $1.key }) {
+            object { item in
+                item.field("app", place.app?.text)
+                item.field("country", place.country?.text)
+                item.field("per_hour", caps.perHour)
+                item.field("per_day", caps.perDay)
+            }
+        }
+    }
+}
+
+extension CapTable {
+    /// Of the backup's head. One from before there were caps in it has none.
+    fileprivate init(_ list: JSONValue?) throws(BackupFault) {
+        self.init()
+        for item in list?.array ?? [] {
+            let app = item["app"]?.text
+            let country = item["country"]?.text
+            guard let perHour = item["per_hour"]?.integer.flatMap({ Int(exactly: $0) }),
+                let perDay = item["per_day"]?.integer.flatMap({ Int(exactly: $0) }),
+                app == nil || app.flatMap({ AppID($0) }) != nil,
+                country == nil || country.flatMap({ CountryCode($0) }) != nil
+            else { throw .damaged("caps in it are bad") }
+            let place = CapPlace(
+                app: app.flatMap { AppID($0) }, country: country.flatMap { CountryCode($0) })
+            places[place] = FrequencyCaps(perHour: perHour, perDay: perDay)
+        }
     }
 }
 

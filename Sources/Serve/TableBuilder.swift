@@ -20,11 +20,14 @@ struct AppliedChange: Sendable {
 /// The table while it is written. One thread owns it.
 struct TableBuilder {
     private(set) var shards: [TableShard]
+    private(set) var caps = CapTable()
+    private var ledger = ControlLedger()
     /// By partition, not yet in the shards.
     private var pending: [[AppID: AppEntry?]]
     private var changes: [AppliedChange] = []
     /// Whether anything was applied since the last `settle`.
     private var isTouched = false
+    private var isControlTouched = false
     private let reader = DocumentReader()
     private let metrics: ServeMetrics
 
@@ -35,6 +38,7 @@ struct TableBuilder {
     }
 
     mutating func apply(_ record: LogRecord) {
+        if record.topic == .control { return applyControl(record) }
         guard shards.indices.contains(record.partition) else {
             return metrics.rejected(record.topic, "wrong_partition")
         }
@@ -46,11 +50,17 @@ struct TableBuilder {
     }
 
     /// Puts what was applied into the shards; returns the changes in their order, and whether there
-    /// is anything new at all. O(apps of the partitions with changes).
+    /// is anything new at all. O(apps of the partitions with changes), and caps if they may have.
     mutating func settle() -> (changes: [AppliedChange], isTouched: Bool) {
         for partition in pending.indices where !pending[partition].isEmpty {
             shards[partition].merge(pending[partition])
             pending[partition].removeAll(keepingCapacity: true)
+        }
+        if isControlTouched {
+            isControlTouched = false
+            let fresh = ledger.capTable
+            isTouched = isTouched || fresh != caps
+            caps = fresh
         }
         defer {
             changes.removeAll()
@@ -111,6 +121,17 @@ struct TableBuilder {
                 append: record.append))
         isTouched = true
         metrics.applied(.throttle)
+    }
+
+    /// Base caps come from here; the rest is the evaluator's, and comes by way of throttle.
+    private mutating func applyControl(_ record: LogRecord) {
+        let rejections = ledger.rejections.last?.offset
+        unsafe ledger.take(offset: record.offset, value: record.value, with: reader)
+        guard ledger.rejections.last?.offset == rejections else {
+            return metrics.rejected(.control, Rejection.badField.rawValue)
+        }
+        metrics.applied(.control)
+        isControlTouched = true
     }
 
     private mutating func applyEpoch(_ record: LogRecord) {

@@ -1,4 +1,5 @@
-// The thread that follows the log: throttle and epoch into the table, notices into the history.
+// The thread that follows the log: throttle, epoch and caps into the table, notices into the
+// history.
 
 import BrakeModel
 import BrakeWire
@@ -68,7 +69,7 @@ package final class TableFollower {
 
     private func begin(isStopped: () -> Bool) throws(LogFault) -> FollowSession {
         var bounds: [TopicPartition: Range<Int64>] = [:]
-        for topic in [Topic.throttle, .epoch, .notice] {
+        for topic in [Topic.throttle, .epoch, .notice, .control] {
             for place in log.places(of: topic) { bounds[place] = try log.bounds(of: place) }
         }
         let epochs = bounds.filter { $0.key.topic == .epoch }
@@ -248,7 +249,7 @@ final class FollowSession {
         var starts: [TopicPartition: Int64] = [:]
         for (place, range) in bounds {
             switch place.topic {
-            case .throttle: starts[place] = range.lowerBound
+            case .throttle, .control: starts[place] = range.lowerBound
             case .notice: starts[place] = max(range.lowerBound, range.upperBound - noticesBack)
             default: starts[place] = range.upperBound
             }
@@ -270,7 +271,8 @@ final class FollowSession {
 
     func image(startedAt: Int64) -> TableImage {
         TableImage(
-            shards: builder.shards, source: .log, position: position, startedAt: startedAt)
+            shards: builder.shards, caps: builder.caps, source: .log, position: position,
+            startedAt: startedAt)
     }
 
     /// Crosses off the partitions whose end has been reached. Offsets have gaps, so an end is

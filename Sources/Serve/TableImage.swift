@@ -98,6 +98,8 @@ package final class TableImage: Sendable {
     }
 
     let shards: [TableShard]
+    /// The base caps that people have set.
+    let caps: CapTable
     let source: Source
     /// Where throttle had been read up to.
     let position: StreamPosition
@@ -105,10 +107,12 @@ package final class TableImage: Sendable {
     let startedAt: Int64
 
     init(
-        shards: [TableShard], source: Source, position: StreamPosition, startedAt: Int64
+        shards: [TableShard], caps: CapTable, source: Source, position: StreamPosition,
+        startedAt: Int64
     ) {
         precondition(!shards.isEmpty, "a table has at least one partition")
         self.shards = shards
+        self.caps = caps
         self.source = source
         self.position = position
         self.startedAt = startedAt

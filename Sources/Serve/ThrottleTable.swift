@@ -1,5 +1,6 @@
 // The table that the follower keeps and the HTTP threads read.
 
+import BrakeModel
 import Synchronization
 
 /// Holds the newest image. The follower publishes, any thread reads.
@@ -13,7 +14,7 @@ package final class ThrottleTable: Sendable {
         let shards = [TableShard](repeating: TableShard(), count: partitions)
         newest = Mutex(
             TableImage(
-                shards: shards, source: .nothing, position: .zero(partitions),
+                shards: shards, caps: CapTable(), source: .nothing, position: .zero(partitions),
                 startedAt: startedAt))
     }
 

@@ -33,7 +33,7 @@ struct Circumstances {
         pieceBytes = random.pick([600, 4_000, 64_000])
         heldShare = random.pick([0, 0, 0.1, 0.5])
         answerAge = random.pick([0, 0, 100, 1_000])
-        settings = EvaluateSettings(policies: [random.pick(SimulationPolicies.all)])
+        settings = EvaluateSettings(policy: random.pick(SimulationPolicies.all))
         settings.epochMilliseconds = random.pick([20, 200, 200, 3_000])
         settings.heartbeatMilliseconds = random.pick([500, 2_000, 2_000, 10_000])
         settings.idleLagMilliseconds = random.pick([50, 500, 500, 2_000])

@@ -30,6 +30,9 @@ struct PartitionRecords {
     /// As they stand, and decoded.
     private(set) var throttle: [(bytes: [UInt8], record: ThrottleRecord)] = []
     private(set) var snapshots: [Int64: [UInt8]] = [:]
+    /// Of people, the same for every partition.
+    private(set) var control: [(offset: Int64, value: [UInt8]?)] = []
+    let partitions: Int
 
     /// What is there, what was there, and without what no lane has written.
     init(
@@ -37,6 +40,7 @@ struct PartitionRecords {
         without forged: Set<TopicPartition.Offset> = []
     ) throws {
         self.partition = partition
+        partitions = log.partitions
         let documents = DocumentReader()
         for type in EventType.allCases {
             let place = TopicPartition(Topic.inputs[Int(type.rawValue)], partition)
@@ -75,6 +79,9 @@ struct PartitionRecords {
         }
         try Self.read(log, TopicPartition(.snapshot, partition)) { record in
             snapshots[record.offset] = record.valueBytes
+        }
+        try Self.read(log, TopicPartition(.control, 0)) { record in
+            control.append((record.offset, record.valueBytes))
         }
     }
 

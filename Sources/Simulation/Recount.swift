@@ -9,22 +9,22 @@ import EventLog
 /// What counting again has brought to light.
 struct Recount {
     private let records: PartitionRecords
-    private let settings: (policies: [Policy], limits: EvaluatorLimits)
+    private let settings: (policy: Policy, limits: EvaluatorLimits)
     private let decoder = EventDecoder()
     private(set) var notices: [[UInt8]] = []
     private(set) var letters: [[UInt8]] = []
     private(set) var tallies = Tallies()
     private(set) var findings: [String] = []
 
-    init(_ records: PartitionRecords, policies: [Policy], limits: EvaluatorLimits) {
+    init(_ records: PartitionRecords, policy: Policy, limits: EvaluatorLimits) {
         self.records = records
-        settings = (policies, limits)
+        settings = (policy, limits)
     }
 
     /// Counts all epochs, from the first record on.
     mutating func runAll() {
         count(
-            Evaluator(policies: settings.policies, limits: settings.limits),
+            Evaluator(policy: settings.policy, limits: settings.limits),
             records.epochs[...])
     }
 
@@ -35,7 +35,8 @@ struct Recount {
         }
         do {
             let evaluator = try Evaluator(
-                restoring: image, policies: settings.policies, limits: settings.limits)
+                restoring: image, controls: controls(upTo: records.epochs[place].offsets.control),
+                limits: settings.limits)
             guard evaluator.checksum == records.epochs[place].checksum else {
                 return find("the snapshot of epoch \(pointer.epoch) is not of its state")
             }
@@ -55,7 +56,14 @@ struct Recount {
             published[record.epoch, default: []].append(bytes)
         }
         var decisions = Decisions()
+        var controlEnd = before?.offsets.control ?? 0
         for epoch in epochs {
+            if epoch.offsets.control > controlEnd {
+                var controls = controls(upTo: epoch.offsets.control)
+                controls.newFrom = controlEnd
+                controlEnd = epoch.offsets.control
+                evaluator.adopt(controls, into: &decisions)
+            }
             var batch = EventBatch()
             for input in inputs(from: positions, to: epoch) { decode(input, into: &batch) }
             evaluator.apply(batch, into: &decisions)
@@ -75,6 +83,23 @@ struct Recount {
             }
         }
         tallies = evaluator.tallies
+    }
+
+    /// What people had decided, as this partition has to know it.
+    private func controls(upTo end: Int64) -> Controls {
+        var ledger = ControlLedger()
+        let reader = DocumentReader()
+        for (offset, value) in records.control where offset < end {
+            unsafe (value ?? []).withUnsafeBytes {
+                unsafe ledger.take(offset: offset, value: $0, with: reader)
+            }
+        }
+        var controls = ledger.controls(base: settings.policy) { app in
+            Partitioner.partition(of: app.text.utf8, partitions: records.partitions)
+                == records.partition
+        }
+        controls.tellsOfFleet = records.partition == 0
+        return controls
     }
 
     /// What an epoch has read, in the order of append time, topic, offset.

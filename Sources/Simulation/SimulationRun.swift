@@ -42,7 +42,8 @@ package struct SimulationRun: Sendable {
             \(figures.events) events of which \(figures.stragglers) came late, \
             \(figures.epochs) epochs, \(figures.snapshots) snapshots, \(figures.changes) changes
             faults: \(faults.joined(separator: ", "))
-            \(figures.retries) calls tried again, \(figures.fenced) lanes refused
+            \(figures.retries) calls tried again, \(figures.fenced) lanes refused, \
+            \(figures.decisions) decisions of people
             """
     }
 }

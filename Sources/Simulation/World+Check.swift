@@ -84,7 +84,7 @@ extension World {
 
     private func recount(_ records: PartitionRecords) -> Recount {
         var recount = Recount(
-            records, policies: circumstances.settings.policies,
+            records, policy: circumstances.settings.policy,
             limits: circumstances.settings.limits)
         recount.runAll()
         figures.events += recount.tallies.events
@@ -111,7 +111,7 @@ extension World {
                 unsafe try chunk.withUnsafeBytes { unsafe try image.append($0) }
             }
             var recount = Recount(
-                records, policies: circumstances.settings.policies,
+                records, policy: circumstances.settings.policy,
                 limits: circumstances.settings.limits)
             recount.run(from: pointer, image: try image.finish())
             for finding in recount.findings {
@@ -144,7 +144,7 @@ extension World {
     /// The product's own replay of the log gives what was published, byte by byte.
     private func checkReplay(_ partitions: [PartitionRecords]) throws {
         let replay = LogReplay(
-            log: log.memory, policy: circumstances.settings.policies[0],
+            log: log.memory, policy: circumstances.settings.policy,
             limits: circumstances.settings.limits)
         var published = partitions.flatMap(\.throttle)
         published.sort {

@@ -17,6 +17,8 @@ package struct WorldFigures: Sendable {
     package var faults: [FaultKind: Int] = [:]
     /// Calls that failed and were tried again, and lanes that were refused.
     package var retries = 0
+    /// Of people.
+    package var decisions = 0
     package var fenced = 0
 
     package static func += (sum: inout WorldFigures, other: WorldFigures) {
@@ -29,6 +31,7 @@ package struct WorldFigures: Sendable {
         sum.snapshots += other.snapshots
         sum.faults.merge(other.faults, uniquingKeysWith: +)
         sum.retries += other.retries
+        sum.decisions += other.decisions
         sum.fenced += other.fenced
     }
 }
@@ -65,6 +68,7 @@ package final class World {
     let evaluateMetrics: EvaluateMetrics
     var random: SimulationRandom
     var workload: Workload
+    var people: PeopleWhoDecide
     var seats: [Seat] = []
     var zombies: [EvaluatorLane] = []
     var followers: [Follower] = []
@@ -89,6 +93,7 @@ package final class World {
         workload = Workload(
             apps: circumstances.apps, partitions: circumstances.partitions,
             random: random.split())
+        people = PeopleWhoDecide(apps: workload.appIDs, random: random.split())
         var steering = Steering(seed: random.next())
         steering.pieceBytes = circumstances.pieceBytes
         steering.heldShare = circumstances.heldShare
@@ -136,6 +141,7 @@ package final class World {
         figures.steps += 1
         time.pass(random.number(1...circumstances.paceMilliseconds))
         report()
+        decide()
         for kind in mix.faults(&random) {
             figures.faults[kind, default: 0] += 1
             happen(kind)
@@ -145,6 +151,13 @@ package final class World {
         stepZombie()
         for index in followers.indices where random.chance(0.5) { stepFollower(index) }
         latestWall = max(latestWall, time.wall)
+    }
+
+    private func decide() {
+        guard let decision = people.decision(at: time.wall) else { return }
+        // In doubt whether the log has it, nobody asks twice: both ways are well.
+        try? log.append([OutgoingRecord(.control, partition: 0, key: nil, value: decision)])
+        figures.decisions += 1
     }
 
     private func report() {

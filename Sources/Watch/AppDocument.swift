@@ -22,6 +22,8 @@ package struct AppDocument: Sendable, Equatable {
     /// The tick at which the state began, ms since 1970.
     package var since: Int64
     package var rule: String?
+    /// Who holds the state to what, and why; nil when nobody does.
+    package var order: String?
     package var windows: [Window]
 
     /// Nil when the document is not one of an app.
@@ -35,6 +37,12 @@ package struct AppDocument: Sendable, Equatable {
         revision = document["revision"]?.integer ?? 0
         since = document["since"]?.integer ?? 0
         rule = document["why"]?["rule"]?.text
+        if let held = document["override"], let by = held["by"]?.text,
+            let mode = held["mode"]?.text, let state = held["state"]?.text,
+            let reason = held["reason"]?.text
+        {
+            order = "\(mode) \(state) by \(by): \(reason)"
+        }
         windows = (document["why"]?["windows"]?.array ?? []).compactMap { Window($0) }
     }
 

@@ -17,7 +17,7 @@ enum ChangeText {
         case "rule": "rule \(document.rule ?? "?")\(window)"
         case "recovery": "healthy\(window)"
         case "launch_failure": "sessions start but show no sign of life\(window)"
-        case "override": "by a person's order"
+        case "override": document.order ?? "what a person had decided has ended"
         case "initial": "seen for the first time"
         case "unknown_app": "not known to the edge yet"
         case "expired": "the edge has heard nothing for too long"

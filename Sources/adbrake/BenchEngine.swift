@@ -66,7 +66,7 @@ struct BenchEngine {
             begun = threadNanoseconds()
             do {
                 let restored = try Evaluator(
-                    restoring: image, policies: [policy],
+                    restoring: image, controls: Controls(policies: [policy]),
                     limits: EvaluatorLimits(appsMax: load.apps))
                 reading.append((threadNanoseconds() - begun) / 1_000_000)
                 precondition(restored.checksum == evaluator.checksum, "it is the same")
@@ -129,7 +129,7 @@ struct BenchEngine {
     }
 
     private func makeEvaluator(_ load: Load) -> Evaluator {
-        Evaluator(policies: [policy], limits: EvaluatorLimits(appsMax: load.apps))
+        Evaluator(policy: policy, limits: EvaluatorLimits(appsMax: load.apps))
     }
 
     /// 80 in 100 are ad events, a quarter of them impressions; 3 soft errors; the rest sessions, of

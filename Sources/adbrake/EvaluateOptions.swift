@@ -7,10 +7,12 @@ import Runtime
 
 /// Options of the evaluator, and how its lanes are made of them.
 enum EvaluateOptions {
+    static let appsMaxDefault = 100_000
+
     private static let lanes = Option.integer(
         "lanes", in: 1...64, default: 1, help: "threads that evaluate; each has some partitions")
     private static let apps = Option.integer(
-        "max-apps", in: 1...10_000_000, default: 100_000,
+        "max-apps", in: 1...10_000_000, default: appsMaxDefault,
         help: "the most apps of the process; events of others are refused")
     private static let idleLag = Option.milliseconds(
         "idle-lag", in: 50...60_000, default: 500,
@@ -35,7 +37,7 @@ enum EvaluateOptions {
         _ command: ParsedCommand, _ policy: Policy, _ process: StageProcess
     ) -> [Service] {
         var settings = EvaluateSettings(
-            policies: [policy],
+            policy: policy,
             limits: EvaluateSettings.limits(
                 appsMax: command[apps], partitions: process.log.partitions))
         settings.idleLagMilliseconds = Int64(command[idleLag])

@@ -25,8 +25,8 @@ enum Program {
     private static let subcommands: [any Subcommand.Type] = [
         RunCommand.self, CollectCommand.self, EvaluateCommand.self, ServeCommand.self,
         ReplayCommand.self, TrafficSubcommand.self, WatchSubcommand.self,
-        DeadCommand.self, TopicsCommand.self, HealthCommand.self, SimulateCommand.self,
-        BenchCommand.self,
+        AdminCommand.self, DeadCommand.self, TopicsCommand.self, HealthCommand.self,
+        SimulateCommand.self, BenchCommand.self,
     ]
 
     private static let syntax = CommandLineSyntax(

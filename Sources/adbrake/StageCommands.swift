@@ -20,7 +20,8 @@ enum RunCommand: Subcommand {
             lost or counted twice.
             """,
         options: [listen] + LogOption.options + EvaluateOptions.options + CollectOptions.options
-            + ServeOptions.options + ListenerOptions.options + [StageProcess.logLevel],
+            + ServeOptions.options + ListenerOptions.options + AdminOptions.options
+            + [StageProcess.logLevel],
         examples: [
             .init("adbrake run", "everything on http://127.0.0.1:8080, the log in adbrake.db"),
             .init(
@@ -33,6 +34,7 @@ enum RunCommand: Subcommand {
         let gate = try CollectOptions.gate(command, address: address)
         var settings = try ListenerOptions.settings(command, address)
         let policy = try PolicyOption.policy(command[PolicyOption.option])
+        let admin = try AdminOptions.plan(command)
         let process = try StageProcess(command)
         let streamsMax = ServeOptions.streamsMax(command, usually: 500)
         let edge = try ServeOptions.edge(command, process, streamsMax: streamsMax)
@@ -43,7 +45,10 @@ enum RunCommand: Subcommand {
         // An upload waits for the log on its connection's thread; nobody else waits behind it.
         let listener = try process.listener(
             settings, collector.routes + edge.routes, threads: .perConnection)
-        return process.run(services + [listener])
+        let desk = try admin.map {
+            try AdminOptions.service($0, command, base: policy, process: process)
+        }
+        return process.run(services + [listener] + (desk.map { [$0] } ?? []))
     }
 }
 
@@ -126,17 +131,27 @@ enum ServeCommand: Subcommand {
     static let syntax = CommandSyntax(
         "serve", summary: "Run an edge alone: states and caps out over HTTP, with the console.",
         options: [listen] + LogOption.options + ServeOptions.options + ListenerOptions.options
-            + [StageProcess.logLevel],
-        examples: [.init("adbrake serve --listen 0.0.0.0:80", "a replica; it needs only the log")])
+            + AdminOptions.options + [PolicyOption.option, StageProcess.logLevel],
+        examples: [
+            .init("adbrake serve --listen 0.0.0.0:80", "a replica; it needs only the log"),
+            .init(
+                "adbrake serve --admin-listen 127.0.0.1:8090 --admin-tokens tokens.txt",
+                "one on which people decide, too; --policy as of the evaluators, for dry runs"),
+        ])
 
     static func run(_ command: ParsedCommand) throws -> Int32 {
         var settings = try ListenerOptions.settings(command, command[listen])
+        let admin = try AdminOptions.plan(command)
+        let policy = try PolicyOption.policy(command[PolicyOption.option])
         let process = try StageProcess(command)
         let streamsMax = ServeOptions.streamsMax(command, usually: 10_000)
         let edge = try ServeOptions.edge(command, process, streamsMax: streamsMax)
         settings.connectionsMax += streamsMax
         let listener = try process.listener(settings, edge.routes, threads: .pool(2))
-        return process.run([edge.service, listener])
+        let desk = try admin.map {
+            try AdminOptions.service($0, command, base: policy, process: process)
+        }
+        return process.run([edge.service, listener] + (desk.map { [$0] } ?? []))
     }
 }
 

@@ -20,6 +20,7 @@ struct StageProcess {
     let stop = StopSignal()
     let log: any EventLog
     private let signals: Signals
+    private let started = Monitor<[HTTPListener]>([])
     private let reloads: Monitor<[@Sendable () -> Void]>
 
     /// Opens the log; signals reach this process from here on.
@@ -69,20 +70,32 @@ struct StageProcess {
 
     /// Serves routes at an address, from now on: when that is taken, as by a program that was
     /// started twice, it must be known before an evaluator takes the partitions of the first one.
-    /// Nothing that may fail comes between this and the run of the service, which stops it.
+    /// Nothing that may fail comes between this and the run of the service, which stops it, but the
+    /// start of another, which then stops it. The name tells the listeners of a process apart.
     func listener(
         _ settings: HTTPListener.Settings, _ routes: [Route],
-        threads: HTTPListener.Settings.Threads
+        threads: HTTPListener.Settings.Threads, name: String = "http"
     ) throws(HTTPFault) -> Service {
         var settings = settings
         settings.threads = threads
         let scheme = settings.tlsKey == nil ? "http" : "https"
         let listener = HTTPListener(
-            "http", settings, router: Router(routes), log: logger.named("http"), metrics: metrics)
-        try listener.start()
+            name, settings, router: Router(routes), log: logger.named(name), metrics: metrics)
+        do throws(HTTPFault) {
+            try listener.start()
+        } catch {
+            // None may be let go of while it runs.
+            for other in started.read({ $0 }) { other.stop(withinMilliseconds: 0) }
+            throw error
+        }
+        started.withLock { $0.append(listener) }
         logger.info(
-            "listening", ["address": "\(scheme)://\(settings.address.host):\(listener.port)"])
-        return Service("http") { stop in
+            "listening",
+            [
+                "address": .text("\(scheme)://\(settings.address.host):\(listener.port)"),
+                "for": .text(name),
+            ])
+        return Service(name) { stop in
             while !stop.wait(milliseconds: 60_000) {}
             listener.stop(withinMilliseconds: Self.drainMilliseconds)
         }

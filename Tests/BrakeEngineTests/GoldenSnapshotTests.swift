@@ -12,7 +12,7 @@ import Testing
     /// What the golden images are of: never change it, add another one beside it.
     private static func makeEvaluator() -> Evaluator {
         let limits = EvaluatorLimits(sessionIDsMax: 1 << 10, crashIDsMax: 1 << 10)
-        var evaluator = Evaluator(policies: [SnapshotTests.quick], limits: limits)
+        var evaluator = Evaluator(policy: SnapshotTests.quick, limits: limits)
         var decisions = Decisions()
         for batch in EventStream(seed: 42, batches: 3, apps: 3).batches {
             evaluator.apply(batch, into: &decisions)
@@ -21,8 +21,11 @@ import Testing
     }
 
     /// With ADBRAKE_WRITE_GOLDEN a missing image is written, as when the format has got a version.
-    @Test func `the image of version 1 is read, and is what this build writes`() throws {
-        let file = Self.folder.appending(path: "snapshot-1.bin")
+    @Test(arguments: [1, 3])
+    func `the image of an earlier version is read, and that of this one is what it writes`(
+        version: Int
+    ) throws {
+        let file = Self.folder.appending(path: "snapshot-\(version).bin")
         let evaluator = Self.makeEvaluator()
         let image = evaluator.snapshot()
         if ProcessInfo.processInfo.environment["ADBRAKE_WRITE_GOLDEN"] != nil,
@@ -33,11 +36,12 @@ import Testing
         let golden = try [UInt8](Data(contentsOf: file))
         let limits = EvaluatorLimits(sessionIDsMax: 1 << 10, crashIDsMax: 1 << 10)
         let restored = try Evaluator(
-            restoring: golden, policies: [SnapshotTests.quick], limits: limits)
+            restoring: golden, controls: Controls(policies: [SnapshotTests.quick]), limits: limits)
         #expect(restored.checksum == evaluator.checksum)
         #expect(restored.clock == evaluator.clock && restored.appCount == evaluator.appCount)
-        #expect(restored.snapshot() == golden)
-        // Not needed of a later version, but of this one: equal states are equal bytes.
-        #expect(image == golden)
+        // Equal states are equal bytes, whichever version they have come from.
+        #expect(restored.snapshot() == image)
+        // Not needed of a later version, but of this one.
+        if golden.first == image.first { #expect(image == golden) }
     }
 }

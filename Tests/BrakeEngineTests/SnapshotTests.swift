@@ -28,7 +28,7 @@ import Testing
     func goesOn(seed: UInt64) throws {
         let stream = EventStream(seed: seed)
         let limits = EvaluatorLimits(sessionIDsMax: 1 << 10, crashIDsMax: 1 << 10)
-        var original = Evaluator(policies: [Self.quick], limits: limits)
+        var original = Evaluator(policy: Self.quick, limits: limits)
         var restored: Evaluator? = nil
         var random = Seeded(seed + 1_000)
         for batch in stream.batches {
@@ -44,7 +44,8 @@ import Testing
             }
             if random.below(3) == 0 {
                 restored = try Evaluator(
-                    restoring: original.snapshot(), policies: [Self.quick], limits: limits)
+                    restoring: original.snapshot(), controls: Controls(policies: [Self.quick]),
+                    limits: limits)
             }
         }
         // Later looks have been restored too.
@@ -59,18 +60,18 @@ import Testing
 
     @Test("the snapshot of a restored evaluator is the same, byte for byte")
     func isStable() throws {
-        var evaluator = Evaluator(policies: [Self.quick])
+        var evaluator = Evaluator(policy: Self.quick)
         var decisions = Decisions()
         for batch in EventStream(seed: 7).batches { evaluator.apply(batch, into: &decisions) }
         let bytes = evaluator.snapshot()
         let restored = try Evaluator(
-            restoring: bytes, policies: [Self.quick], limits: EvaluatorLimits())
+            restoring: bytes, controls: Controls(policies: [Self.quick]), limits: EvaluatorLimits())
         #expect(restored.snapshot() == bytes)
     }
 
     @Test("damaged bytes are refused and never trap", arguments: 0..<10)
     func refusesDamage(seed: UInt64) {
-        var evaluator = Evaluator(policies: [Self.quick])
+        var evaluator = Evaluator(policy: Self.quick)
         var decisions = Decisions()
         for batch in EventStream(seed: seed, batches: 4).batches {
             evaluator.apply(batch, into: &decisions)
@@ -86,27 +87,35 @@ import Testing
             }
             guard
                 var restored = try? Evaluator(
-                    restoring: damaged, policies: [Self.quick], limits: EvaluatorLimits())
+                    restoring: damaged, controls: Controls(policies: [Self.quick]),
+                    limits: EvaluatorLimits())
             else { continue }
             // Another number in place of one: it must still work on.
             restored.advance(to: evaluator.clock + 100_000, into: &decisions)
         }
     }
 
-    /// The first version had no time at which windows are full, a byte when they are: after the
-    /// version, the clock of variable length, and eight bytes of checksum.
-    @Test("the first version is read, too")
-    func firstVersion() throws {
-        var evaluator = Evaluator(policies: [Self.quick])
+    /// The second version had the names of policies, and each app the place of its own, where now
+    /// there is the tick of overrides, a byte when there is none, and what they have made of a
+    /// state. The first had no time at which windows are full either, a byte when they are. All
+    /// that comes after the version, the clock of variable length, and eight bytes of checksum.
+    @Test("earlier versions are read, too", arguments: [UInt8(1), 2])
+    func earlierVersions(version: UInt8) throws {
+        var evaluator = Evaluator(policy: Self.quick)
         var decisions = Decisions()
         for batch in EventStream(seed: 3).batches { evaluator.apply(batch, into: &decisions) }
         let bytes = evaluator.snapshot()
-        var first = bytes
-        first[0] = 1
-        let clockEnd = try #require(first.dropFirst().firstIndex { $0 < 0x80 })
-        first.remove(at: clockEnd + 1 + 8)
+        var earlier = bytes
+        earlier[0] = version
+        let clockEnd = try #require(earlier.dropFirst().firstIndex { $0 < 0x80 })
+        let windowsFullAt = clockEnd + 1 + 8
+        let name = Array(Self.quick.name.utf8)
+        earlier.replaceSubrange(
+            windowsFullAt + 1...windowsFullAt + 1, with: [1, UInt8(name.count)] + name)
+        if version == 1 { earlier.remove(at: windowsFullAt) }
         let restored = try Evaluator(
-            restoring: first, policies: [Self.quick], limits: EvaluatorLimits())
+            restoring: earlier, controls: Controls(policies: [Self.quick]),
+            limits: EvaluatorLimits())
         #expect(restored.snapshot() == bytes)
     }
 
@@ -114,7 +123,8 @@ import Testing
     func refusesUnknownVersion() {
         #expect(throws: RestoreFault.unknownVersion(99)) {
             _ = try Evaluator(
-                restoring: [99], policies: [Self.quick], limits: EvaluatorLimits())
+                restoring: [99], controls: Controls(policies: [Self.quick]),
+                limits: EvaluatorLimits())
         }
     }
 }

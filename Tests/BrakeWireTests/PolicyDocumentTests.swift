@@ -118,7 +118,7 @@ import Testing
         #expect(problems(source).count == 1)
     }
 
-    private func decode(_ source: String) throws(PolicyProblems) -> PolicyDocument {
+    private func decode(_ source: String) throws(DocumentProblems) -> PolicyDocument {
         try PolicyDocument(Array(source.utf8), with: DocumentReader())
     }
 

@@ -38,6 +38,27 @@ struct ReplayEqualsReferenceTests {
         }
     }
 
+    @Test("Over random streams in which people decide", arguments: StreamKind.allCases)
+    func control(_ kind: StreamKind) throws {
+        // In a debug build one policy for each kind, in turn.
+        let count = Self.seeds(kind, TestPolicy.names[0]).count
+        for seed in 0..<UInt64(max(1, count)) {
+            let name = TestPolicy.names[Int(seed &+ kind.number) % TestPolicy.names.count]
+            let document = TestPolicy.text(name)
+            let policy = try #require(ReferencePolicy(document))
+            let input = RandomControl.inserted(
+                into: RandomStream.lines(kind, tick: policy.tick, seed: seed),
+                count: 12, base: policy.name, seed: seed)
+            let bytes = Array((input.joined(separator: "\n") + "\n").utf8)
+            var random = SeededGenerator(seed: seed)
+            let run = try ReplayRun(bytes, policy: document, cuts: Self.cuts(bytes.count, &random))
+            let isSame = try Self.isSame(
+                Reference.changes(over: input, policy), run.changes(), input: input,
+                "control-\(kind)-\(name)-\(seed)")
+            if !isSame { return }
+        }
+    }
+
     /// Places to cut so many bytes at: at times very often, at times hardly.
     private static func cuts(_ count: Int, _ random: inout SeededGenerator) -> [Int] {
         let longest = random.pick([400, 5_000, 100_000])

@@ -16,7 +16,8 @@ enum ImportRules {
             "Runtime": [],
             "HTTPServer": ["Runtime", "CMicroHTTPD", "CZlib"],
             "HTTPClient": ["Runtime", "CCurl"],
-            "Collect": stage.union(["AdBrakeProducer"]), "Evaluate": stage, "Serve": stage,
+            "Admin": stage, "Collect": stage.union(["AdBrakeProducer"]), "Evaluate": stage,
+            "Serve": stage,
             "Alert": stage.union(["HTTPClient"]), "Bridge": stage.union(["HTTPClient"]),
             "AdBrakeProducer": [
                 "BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "SQLiteLog", "Runtime",

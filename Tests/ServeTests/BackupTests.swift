@@ -70,6 +70,23 @@ import Testing
         #expect(world.waitForEnding() == "")
     }
 
+    @Test func `an edge without its log keeps to the caps of the backup`() throws {
+        let first = EdgeWorld(settings: settings)
+        try first.cap("a", "DE", 1, 2)
+        try first.cap(nil, nil, 2, 4)
+        try first.throttle("a", .normal, revision: 1)
+        first.start()
+        try first.waitUntilReady()
+        first.stop.request(reason: "test")
+        #expect(first.waitForEnding() == "")
+        let world = try cutOff()
+        for (app, hour) in [("a", Int64(1)), ("b", 2)] {
+            let answer = try world.document(
+                "/api/ad/freq-cap?app=\(app)", [("CF-IPCountry", "DE")])
+            #expect(answer["capPerHour"]?.integer == hour)
+        }
+    }
+
     @Test func `an edge without its log serves from the backup, with the backup's age`() throws {
         try makeBackup([("a", .halt), ("b", .normal)])
         let world = try cutOff()

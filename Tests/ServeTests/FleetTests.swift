@@ -116,38 +116,6 @@ import Testing
         }
     }
 
-    @Test func `caps go by app and country, app, country, fleet, and what is built in`() throws {
-        var settings = ServeSettings()
-        let shop = try #require(AppID("shop"))
-        let de = try #require(CountryCode("DE"))
-        settings.caps.places[CapTable.Place(shop, de)] = FrequencyCaps(perHour: 9, perDay: 20)
-        settings.caps.apps[shop] = FrequencyCaps(perHour: 6, perDay: 12)
-        settings.caps.countries[de] = FrequencyCaps(perHour: 4, perDay: 10)
-        let world = EdgeWorld(settings: settings)
-        for (target, country, body) in [
-            ("?app=shop", "DE", #"{"capPerHour":9,"capPerDay":20,"ttlSec":600}"#),
-            ("?app=shop", "de", #"{"capPerHour":9,"capPerDay":20,"ttlSec":600}"#),
-            ("?app=shop&nf=2", "DE", #"{"capPerHour":4,"capPerDay":12,"ttlSec":600}"#),
-            ("?app=shop", "FR", #"{"capPerHour":6,"capPerDay":12,"ttlSec":600}"#),
-            ("?app=game", "DE", #"{"capPerHour":4,"capPerDay":10,"ttlSec":600}"#),
-            ("?app=game", "XX", #"{"capPerHour":3,"capPerDay":8,"ttlSec":600}"#),
-            ("?app=game&nf=1", "?", #"{"capPerHour":2,"capPerDay":8,"ttlSec":600}"#),
-        ] {
-            let response = try world.get(
-                "/api/ad/freq-cap\(target)", [("CF-IPCountry", country)])
-            #expect(String(decoding: response.bytes, as: UTF8.self) == body)
-        }
-        #expect(try world.get("/api/ad/freq-cap").status == 400)
-        settings.caps.fleet = FrequencyCaps(perHour: 1, perDay: 2)
-        settings.countryHeader = "X-Country"
-        let other = EdgeWorld(settings: settings)
-        let response = try other.get(
-            "/api/ad/freq-cap?app=game", [("CF-IPCountry", "DE"), ("X-Country", "FR")])
-        #expect(
-            String(decoding: response.bytes, as: UTF8.self)
-                == #"{"capPerHour":1,"capPerDay":2,"ttlSec":600}"#)
-    }
-
     @Test(
         arguments: [(.normal, 3), (.caution, 3), (.throttle, 0), (.halt, 0)]
             as [(ThrottleState, Int64)])

@@ -6,10 +6,10 @@
 #   ops/kafka/acls.sh grant  STAGE=PRINCIPAL...     as collect=User:brake-collect
 #   ops/kafka/acls.sh revoke STAGE=PRINCIPAL...
 #
-# Stages: operator, collect, evaluate, serve, dead (who looks at dead letters and retries them),
-# consumer. A principal may have several. From the
-# environment: BOOTSTRAP (localhost:9092), COMMAND_CONFIG (a file of Java client properties for an
-# administrator of the cluster), ADBRAKE_PREFIX (adbrake-), KAFKA_HOME (else as find.sh finds it).
+# Stages: operator, collect, evaluate, serve, admin, dead (who looks at dead letters and retries
+# them), consumer. A principal may have several. From the environment: BOOTSTRAP (localhost:9092),
+# COMMAND_CONFIG (a file of Java client properties for an administrator of the cluster),
+# ADBRAKE_PREFIX (adbrake-), KAFKA_HOME (else as find.sh finds it).
 set -euo pipefail
 
 prefix=${ADBRAKE_PREFIX:-adbrake-}
@@ -30,13 +30,16 @@ operator topic prefixed Create,Describe,DescribeConfigs,AlterConfigs $prefix
 collect topic prefixed Describe $prefix
 collect topic literal Write $inputs,${prefix}dead
 evaluate topic prefixed Describe $prefix
-evaluate topic literal Read $inputs
+evaluate topic literal Read $inputs,${prefix}control
 evaluate topic literal Read,Write ${prefix}throttle,${prefix}epoch,${prefix}snapshot
 evaluate topic literal Write ${prefix}notice,${prefix}dead
 evaluate group literal Read ${prefix}evaluate
 evaluate transactional-id prefixed Write $prefix
 serve topic prefixed Describe $prefix
-serve topic literal Read ${prefix}throttle,${prefix}epoch,${prefix}notice
+serve topic literal Read ${prefix}throttle,${prefix}epoch,${prefix}notice,${prefix}control
+admin topic prefixed Describe $prefix
+admin topic literal Read,Write ${prefix}control
+admin topic literal Read $inputs,${prefix}epoch,${prefix}snapshot,${prefix}throttle
 dead topic prefixed Describe $prefix
 dead topic literal Read,Write $inputs,${prefix}dead
 dead transactional-id literal Write ${prefix}appender-dead-retry

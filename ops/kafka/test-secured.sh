@@ -153,6 +153,7 @@ echo "Each with one right less:"
 without evaluate Read topic adbrake-crash 'adbrake-crash.*AUTHORIZATION.* Read on'
 without evaluate Read topic adbrake-epoch 'adbrake-epoch.*AUTHORIZATION.* Read on'
 without evaluate Read topic adbrake-snapshot '"error".*adbrake-snapshot.*AUTHORIZATION.* Read on'
+without evaluate Read topic adbrake-control 'adbrake-control.*AUTHORIZATION.* Read on'
 without evaluate Read group adbrake-evaluate 'adbrake-evaluate.*AUTHORIZATION.* Read on the group'
 without evaluate Write transactional-id adbrake-test-0 \
     'adbrake-test-0.*AUTHORIZATION.* Write on the transactional id'
@@ -169,6 +170,7 @@ without collect Describe topic adbrake-control 'adbrake-control.*AUTHORIZATION.*
 without serve Read topic adbrake-throttle 'adbrake-throttle.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-epoch 'adbrake-epoch.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-notice 'adbrake-notice.*AUTHORIZATION.* Read on'
+without serve Read topic adbrake-control 'adbrake-control.*AUTHORIZATION.* Read on'
 without consumer Read topic adbrake-throttle 'Topic authorization failed'
 without operator DescribeConfigs topic adbrake-crash \
     'adbrake-crash.*AUTHORIZATION.* DescribeConfigs on'

@@ -37,7 +37,7 @@ struct EvaluatorLaneTests {
         lane: Int, _ log: MemoryLog, _ stop: StopSignal
     ) throws -> WorkerThread {
         let policy = try #require(BuiltInPolicies.policy(named: "default"))
-        var settings = EvaluateSettings(policies: [policy])
+        var settings = EvaluateSettings(policy: policy)
         settings.heartbeatMilliseconds = 50
         let fixed = settings
         return WorkerThread(name: "lane \(lane)") {

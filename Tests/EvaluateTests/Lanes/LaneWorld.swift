@@ -23,7 +23,7 @@ final class LaneWorld {
     init(partitions: Int = 1, policy: Policy = .brisk, seed: UInt64 = 0) {
         memory = MemoryLog(partitions: partitions, clock: time.logClock)
         log = SteeredLog(memory, Steering(seed: seed))
-        settings = EvaluateSettings(policies: [policy])
+        settings = EvaluateSettings(policy: policy)
         evaluateMetrics = EvaluateMetrics(metrics)
     }
 
@@ -145,7 +145,7 @@ final class LaneWorld {
     /// no gap.
     func checkReplay(sourceLocation: SourceLocation = #_sourceLocation) throws {
         let replay = LogReplay(
-            log: memory, policy: settings.policies[0], limits: settings.limits)
+            log: memory, policy: settings.policy, limits: settings.limits)
         let again = String(decoding: try replay.run().output, as: UTF8.self)
         #expect(again == (try published()), sourceLocation: sourceLocation)
         for partition in 0..<memory.partitions {

@@ -49,7 +49,7 @@ struct PolicyChangeTests {
             lane.close()
         }
         let before = try world.epochs().count
-        world.settings.policies = [stricter]
+        world.settings.policy = stricter
         let lane = world.makeLane()
         try world.run(lane, for: 20_000)
         // The crashes of 3 s are still in the minute: by the new rule they mean Halt.
@@ -71,8 +71,8 @@ struct PolicyChangeTests {
     func published() throws {
         let world = try world(snapshots: 100_000_000)
         let quiet = Policy.brisk
-        world.settings.policies = [quiet]
-        world.settings.policies[0].version = 7
+        world.settings.policy = quiet
+        world.settings.policy.version = 7
         let lane = world.makeLane()
         try world.run(lane, for: 100_000)
         // Its revisions go on, and it eases by rules that look at the minute, as it would have.

@@ -93,6 +93,19 @@ struct ReferenceMachine: Equatable {
     /// In Normal with no doubled dwells no timer runs: only other counts can change anything.
     var isResting: Bool { state == 0 && factor == 1 }
 
+    /// Makes the app known in its initial state, before any tick has decided on it.
+    mutating func begin(_ tick: Int64, _ policy: ReferencePolicy) {
+        state = policy.initial
+        since = tick
+        revision = 1
+    }
+
+    /// Goes on under another policy.
+    mutating func changePolicy() {
+        calmSince = nil
+        quietSince = nil
+    }
+
     /// Decides at a tick.
     mutating func decide(
         _ tick: Int64, _ verdict: ReferenceVerdict, _ policy: ReferencePolicy
@@ -147,7 +160,10 @@ struct ReferenceMachine: Equatable {
     }
 
     private mutating func updateSilence(_ verdict: ReferenceVerdict, _ policy: ReferencePolicy) {
-        guard let silence = policy.silence else { return }
+        guard let silence = policy.silence else {
+            silentFrom = nil
+            return
+        }
         if let frozen = silentFrom {
             if Double(verdict.sessions600) * 6 >= silence.share * Double(frozen) {
                 silentFrom = nil

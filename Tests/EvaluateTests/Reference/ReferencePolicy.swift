@@ -1,8 +1,8 @@
 // A policy document as the reference reads it: DESIGN section 4, "Policy".
 import Foundation
 
-struct ReferencePolicy {
-    struct Rule {
+struct ReferencePolicy: Equatable {
+    struct Rule: Equatable {
         let name: String
         let state: Int
         let windowSeconds: Int
@@ -12,23 +12,23 @@ struct ReferencePolicy {
         let minDevices: Int
     }
 
-    struct Recover {
+    struct Recover: Equatable {
         let windowSeconds: Int
         let atLeast: Double
         let minSessions: Int
     }
 
-    struct Level {
+    struct Level: Equatable {
         var dwellMilliseconds: Int64 = 0
         var recover: Recover?
     }
 
-    struct Silence {
+    struct Silence: Equatable {
         let share: Double
         let baseline: Double
     }
 
-    struct Launch {
+    struct Launch: Equatable {
         let aliveBelow: Double
         let baseline: Double
         let minSessions: Int
@@ -56,7 +56,13 @@ struct ReferencePolicy {
 
     /// The policy in a document, nil if it is not one.
     init?(_ text: String) {
-        guard let document = JSONText(text), let name = document["name"]?.string,
+        guard let document = JSONText(text) else { return nil }
+        self.init(document)
+    }
+
+    /// The policy that a value is, nil if it is none.
+    init?(_ document: JSONText) {
+        guard let name = document["name"]?.string,
             let tick = document["tick_ms"]?.integer,
             let initial = Self.state(document["initial"]),
             let rules = document["rules"]?.array

@@ -1,12 +1,13 @@
-// Reads the fields of a policy document and lists what is wrong on the way.
+// Reads the fields of what people write, policies and control records, and lists what is wrong on
+// the way.
 
 /// Collects problems while fields are read. Reading goes on after a problem with some value, so
 /// that all of them are found; what was read counts only when there was none.
-struct PolicyFields {
+struct DocumentFields {
     /// Of a hopeless document that many problems are enough.
     static let problemsMax = 100
 
-    private(set) var problems: [PolicyProblem] = []
+    private(set) var problems: [DocumentProblem] = []
 
     /// An object within the document.
     struct Object {
@@ -19,12 +20,12 @@ struct PolicyFields {
     }
 
     mutating func report(_ path: String, _ text: String) {
-        if problems.count < PolicyFields.problemsMax {
-            problems.append(PolicyProblem(path: path, text: text))
+        if problems.count < DocumentFields.problemsMax {
+            problems.append(DocumentProblem(path: path, text: text))
         }
     }
 
-    /// An object which has these keys and no others: a typo must not silently change a policy.
+    /// An object which has these keys and no others: a typo must not silently change what is meant.
     mutating func object(_ value: JSONValue, at path: String, keys: [String]) -> Object {
         let object = Object(path: path, value: value)
         guard let fields = value.fields else {

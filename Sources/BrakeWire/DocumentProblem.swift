@@ -1,18 +1,28 @@
-// What is wrong with a policy document, told so that it can be put right in one go.
+// What is wrong with a document that people write, told so that it can be put right in one go.
 
 /// One thing that is wrong.
-package struct PolicyProblem: Sendable, Equatable, CustomStringConvertible {
+package struct DocumentProblem: Sendable, Equatable, CustomStringConvertible {
     /// Where: `rules[2].window_s`; empty for the document as a whole.
     package var path: String
     /// What should be there, and what was found.
     package var text: String
 
+    package init(path: String, text: String) {
+        self.path = path
+        self.text = text
+    }
+
     package var description: String { path.isEmpty ? text : "\(path): \(text)" }
 }
 
-/// A document that is not a policy, with all that is wrong with it.
-package struct PolicyProblems: Error, Sendable, Equatable, CustomStringConvertible {
-    package var problems: [PolicyProblem]
+/// A document that cannot be used, with all that is wrong with it.
+package struct DocumentProblems: Error, Sendable, Equatable, CustomStringConvertible {
+    package var problems: [DocumentProblem]
+
+    package init(_ problems: [DocumentProblem]) { self.problems = problems }
+
+    /// One, with the document as a whole.
+    package init(_ text: String) { self.init([DocumentProblem(path: "", text: text)]) }
 
     package var description: String {
         problems.map(\.description).joined(separator: "; ")
