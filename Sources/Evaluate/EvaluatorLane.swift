@@ -127,7 +127,7 @@ package final class EvaluatorLane {
     }
 
     private func read(_ worker: any LogWorker, waitMilliseconds: Int) throws(LogFault) {
-        worker.held = Set(groups.values.flatMap(\.fullInputs))
+        worker.held = Set(groups.values.flatMap(\.heldInputs))
         let wait = schedule.waitMilliseconds(
             orderedGroups, atMost: waitMilliseconds, now: clocks.monotonicMilliseconds(),
             wall: clocks.wallMilliseconds())
