@@ -95,13 +95,12 @@ struct AppTable: ~Copyable {
 
     @inline(__always)
     private func isApp(_ slot: UInt32, _ event: Event, in batch: EventBatch) -> Bool {
-        let known = slots[slot]
-        guard known.appHash == event.appHash, known.nameLength == event.nameLength else {
-            return false
-        }
-        let mine = Int(known.nameOffset)
+        // Field by field: a slot as a value would be copied whole.
+        guard slots[slot].appHash == event.appHash, slots[slot].nameLength == event.nameLength
+        else { return false }
+        let mine = Int(slots[slot].nameOffset)
         let theirs = Int(event.nameOffset)
-        for distance in 0..<Int(known.nameLength)
+        for distance in 0..<Int(event.nameLength)
         where names[mine &+ distance] != batch.names[theirs &+ distance] { return false }
         return true
     }

@@ -178,12 +178,13 @@ extension Evaluator {
     /// its windows, and it has too few sessions for silence or a launch failure to begin.
     @inline(__always)
     private mutating func touchIfWatched(_ slot: UInt32) {
-        let app = apps.slots[slot]
-        guard !app.isTouched else { return }
-        let plan = plans[Int(app.policy)]
-        if app.brake.state == .normal, app.isClean, !app.brake.isSilent, !plan.emptyIsUnhealthy,
-            rows.sum(app[.sessions], window: 2) + rows.sum(app[.repeatedStarts], window: 2)
-                < plan.watchedSessions
+        guard !apps.slots[slot].isTouched else { return }
+        let policy = Int(apps.slots[slot].policy)
+        if apps.slots[slot].brake.state == .normal, apps.slots[slot].isClean,
+            !apps.slots[slot].brake.isSilent, !plans[policy].emptyIsUnhealthy,
+            rows.sum(apps.slots[slot][.sessions], window: 2)
+                + rows.sum(apps.slots[slot][.repeatedStarts], window: 2)
+                < plans[policy].watchedSessions
         {
             return
         }

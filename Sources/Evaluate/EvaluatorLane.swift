@@ -153,7 +153,7 @@ package final class EvaluatorLane {
     }
 
     private func read(_ worker: any LogWorker, waitMilliseconds: Int) throws(LogFault) {
-        worker.held = Set(groups.values.flatMap(\.fullInputs))
+        worker.held = Set(groups.values.flatMap(\.heldInputs))
         let wait = schedule.waitMilliseconds(
             orderedGroups, atMost: min(waitMilliseconds, Int(settings.controlMilliseconds)),
             now: clocks.monotonicMilliseconds(),

@@ -11,7 +11,7 @@ struct InputQueue {
     static let eventsMax = 1 << 16
 
     /// So many events are counted together: looking ahead pays only with some to look at.
-    static let moveEvents = 4_096
+    static let moveEvents = 1_024
 
     /// A record's end: how many events of the queue precede it, and the offset after it.
     private struct Mark {
@@ -75,29 +75,34 @@ struct InputQueue {
         to target: inout EventBatch, upTo limit: Int64, before rival: Int64,
         end: Int64 = .max
     ) -> (records: Int, lastAppend: Int64) {
-        var records = 0
-        var last = Int64.min
-        while firstMark < marks.count, target.events.count < Self.moveEvents {
-            let mark = marks[firstMark]
+        let enough = firstEvent + Self.moveEvents - target.events.count
+        var events = firstEvent
+        var next = firstMark
+        while next < marks.count, events < enough {
+            let mark = marks[next]
             guard mark.append <= limit, mark.append < rival, mark.nextOffset <= end else { break }
-            for place in firstEvent..<mark.events { target.move(batch.events[place], from: batch) }
-            firstEvent = mark.events
-            firstMark += 1
-            position = mark.nextOffset
-            last = mark.append
-            records += 1
+            events = mark.events
+            next += 1
         }
-        if isEmpty { clear() } else if firstEvent >= Self.eventsMax { compact() }
-        return (records, last)
+        guard next > firstMark else { return (0, .min) }
+        let (records, last) = (next - firstMark, marks[next - 1])
+        target.append(firstEvent..<events, of: batch)
+        firstEvent = events
+        firstMark = next
+        position = last.nextOffset
+        if isEmpty {
+            clear()
+        } else if firstEvent >= max(Self.moveEvents, eventsWaiting) {
+            compact()
+        }
+        return (records, last.append)
     }
 
-    /// Drops what has been counted, when that has become as much as may wait.
+    /// Drops what has been counted, when that has become more than what waits; keeps the memory.
     private mutating func compact() {
-        var rest = EventBatch()
-        for place in firstEvent..<batch.events.count { rest.move(batch.events[place], from: batch) }
+        batch.removeFirst(firstEvent)
         marks.removeFirst(firstMark)
         for place in marks.indices { marks[place].events -= firstEvent }
-        batch = rest
         firstEvent = 0
         firstMark = 0
     }
@@ -111,26 +116,25 @@ struct InputQueue {
 }
 
 extension EventBatch {
-    /// Appends an event of another batch, with its app's id.
-    fileprivate mutating func move(_ event: Event, from source: EventBatch) {
-        var event = event
-        let first = Int(event.nameOffset)
-        // Events of one record share the id; so do neighbours of one app.
-        if let last = events.last, last.appHash == event.appHash,
-            last.nameLength == event.nameLength, isName(last, equalTo: event, in: source)
-        {
-            event.nameOffset = last.nameOffset
-        } else {
-            event.nameOffset = addName(source.names[first..<first + Int(event.nameLength)])
-        }
-        events.append(event)
+    /// Drops the first events of a decoded batch, with their apps' ids.
+    fileprivate mutating func removeFirst(_ count: Int) {
+        // Records that wait may have no event.
+        let shift = count < events.count ? events[count].nameOffset : UInt32(names.count)
+        events.removeFirst(count)
+        names.removeFirst(Int(shift))
+        for place in events.indices { events[place].nameOffset -= shift }
     }
 
-    private func isName(_ mine: Event, equalTo other: Event, in source: EventBatch) -> Bool {
-        for distance in 0..<Int(mine.nameLength)
-        where names[Int(mine.nameOffset) + distance]
-            != source.names[Int(other.nameOffset) + distance]
-        { return false }
-        return true
+    /// Appends events of a decoded batch, with their apps' ids: these lie in the order of events.
+    fileprivate mutating func append(_ places: Range<Int>, of source: EventBatch) {
+        guard !places.isEmpty else { return }
+        let first = Int(source.events[places.lowerBound].nameOffset)
+        let last = source.events[places.upperBound - 1]
+        let shift = UInt32(truncatingIfNeeded: names.count - first)
+        names.append(
+            contentsOf: source.names[first..<Int(last.nameOffset) + Int(last.nameLength)])
+        let begin = events.count
+        events.append(contentsOf: source.events[places])
+        for place in begin..<events.count { events[place].nameOffset &+= shift }
     }
 }

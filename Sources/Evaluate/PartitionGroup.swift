@@ -90,9 +90,15 @@ final class PartitionGroup {
     var patienceMilliseconds: Int64? {
         queues.compactMap(\.nextAppend).min().map { max(0, $0 - asOf) }
     }
-    /// The inputs of which so much waits that they must not be read further.
-    var fullInputs: [TopicPartition] {
-        zip(Topic.inputs, queues).filter { $0.1.isFull }.map { TopicPartition($0.0, partition) }
+    /// The inputs that are not to be read further: those ahead of the others with enough to count,
+    /// so that little waits, and that in the cache; and those of which too much waits.
+    var heldInputs: [TopicPartition] {
+        let limit = certainLimit
+        return queues.indices.filter { input in
+            queues[input].isFull
+                || queues[input].lastAppend > limit
+                    && queues[input].eventsWaiting >= InputQueue.moveEvents
+        }.map { TopicPartition(Topic.inputs[$0], partition) }
     }
     /// Events read, but not yet counted.
     var eventsWaiting: Int { queues.reduce(0) { $0 + $1.eventsWaiting } }
@@ -139,13 +145,7 @@ final class PartitionGroup {
 
     /// Counts what can be counted, deciding at the ticks that are passed.
     func count() {
-        // Of an input that has more, anything from its last append time on may be still to come;
-        // of one that was read to its end, anything from the time on when that was asked. So a
-        // record that is younger than an answer waits for the next.
-        var limit = Int64.max
-        for (queue, isEnded) in zip(queues, ended) {
-            limit = min(limit, isEnded ? max(asOf, queue.lastAppend) : queue.lastAppend)
-        }
+        let limit = certainLimit
         // So many records of one millisecond that they cannot wait for the last of them.
         let isStuck = queues.contains { $0.isFull }
         while let input = nextInput() {
@@ -160,6 +160,17 @@ final class PartitionGroup {
         countMerged()
         for input in queues.indices where !waitingLetters[input].isEmpty { sendLetters(of: input) }
         if ended.contains(false) { evaluator.advance(to: limit, into: &decisions) }
+    }
+
+    /// Before this append time nothing is still to come. Of an input that has more, anything from
+    /// its last append time on may be; of one that was read to its end, anything from the time on
+    /// when that was asked. So a record that is younger than an answer waits for the next.
+    private var certainLimit: Int64 {
+        var limit = Int64.max
+        for (queue, isEnded) in zip(queues, ended) {
+            limit = min(limit, isEnded ? max(asOf, queue.lastAppend) : queue.lastAppend)
+        }
+        return limit
     }
 
     private func sendLetters(of input: Int) {
