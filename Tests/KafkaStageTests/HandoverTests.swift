@@ -47,7 +47,7 @@ private final class Evaluators {
     }
 
     static let settings: EvaluateSettings = {
-        var settings = EvaluateSettings(policies: [quick])
+        var settings = EvaluateSettings(policy: quick)
         settings.snapshotMilliseconds = 1_000
         settings.heartbeatMilliseconds = 500
         settings.restorePieceMilliseconds = 5

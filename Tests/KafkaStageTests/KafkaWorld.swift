@@ -19,7 +19,7 @@ final class KafkaWorld {
     let log: any EventLog
     let told = CapturedLog()
     let metrics = Metrics()
-    var settings = EvaluateSettings(policies: [.quick])
+    var settings = EvaluateSettings(policy: .quick)
     private let evaluateMetrics: EvaluateMetrics
 
     init(_ log: any EventLog) {
