@@ -3,6 +3,7 @@
 import BrakeModel
 import BrakeWire
 package import EventLog
+import HTTPServer
 import Runtime
 
 /// Follows from the table's beginning to its end, then live. While the log is away the last known
@@ -152,6 +153,7 @@ package final class TableFollower {
         }
         let image = session.image(startedAt: before.startedAt)
         table.publish(image)
+        table.version.pass()
         metrics.published(image)
         history.replaceChanges(by: image)
         hub.restart(at: session.position)
@@ -164,6 +166,7 @@ package final class TableFollower {
         let image = session.image(startedAt: before.startedAt)
         table.publish(image)
         guard !changes.isEmpty else { return }
+        table.version.pass()
         metrics.published(image)
         let now = clock.now()
         for change in changes { metrics.delayed(milliseconds: now - change.append) }
