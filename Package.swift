@@ -62,6 +62,8 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
         // Bytes, logs, and the doors to the network.
         module("BrakeWire", ["BrakeModel", "BrakeEngine", "CSimdJSON"]),
@@ -87,6 +89,11 @@ let package = Package(
         module(
             "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"],
             resources: [.embedInCode("Console/console.html")]),
+        module(
+            "Bridge",
+            [
+                "BrakeModel", "BrakeWire", "EventLog", "HTTPClient", "Runtime", "COpenSSL",
+            ]),
 
         // What stages could not use, looked at and retried.
         module("DeadLetters", ["BrakeModel", "BrakeWire", "EventLog", "Runtime"]),
@@ -108,8 +115,8 @@ let package = Package(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
-                "HTTPClient", "HTTPServer", "Runtime", "AdBrakeProducer", "Collect", "DeadLetters",
-                "Evaluate", "Serve", "Simulation", "Traffic", "Watch",
+                "HTTPClient", "HTTPServer", "Runtime", "AdBrakeProducer", "Bridge", "Collect",
+                "DeadLetters", "Evaluate", "Serve", "Simulation", "Traffic", "Watch",
             ],
             swiftSettings: strict),
 
@@ -165,6 +172,7 @@ let package = Package(
         tests(of: "Traffic", ["BrakeModel", "BrakeWire", "Evaluate", "HTTPServer", "Runtime"]),
         tests(of: "Watch", ["BrakeModel", "BrakeWire"]),
         tests(of: "HTTPClient", ["Runtime"]),
+        tests(of: "Bridge", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         tests(of: "Collect", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),

@@ -17,7 +17,8 @@ enum ImportRules {
             "HTTPServer": ["Runtime", "CMicroHTTPD", "CZlib"],
             "HTTPClient": ["Runtime", "CCurl"],
             "Collect": stage.union(["AdBrakeProducer"]), "Evaluate": stage, "Serve": stage,
-            "Alert": stage.union(["HTTPClient"]), "Bridge": stage.union(["HTTPClient"]),
+            "Alert": stage.union(["HTTPClient"]),
+            "Bridge": stage.union(["HTTPClient", "COpenSSL"]),
             "AdBrakeProducer": [
                 "BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "SQLiteLog", "Runtime",
             ],
@@ -37,6 +38,7 @@ enum ImportRules {
         "CSimdJSON": ["BrakeWire"], "CSQLite": ["SQLiteLog"],
         "CRdKafka": ["KafkaLog", "KafkaStageTests", "KafkaTestSupport"],
         "CMicroHTTPD": ["HTTPServer"], "CZlib": ["HTTPServer"], "CCurl": ["HTTPClient"],
+        "COpenSSL": ["Bridge"],
     ]
 
     /// No system module at all: deterministic, or for phones.
