@@ -139,6 +139,12 @@ let package = Package(
             name: "KafkaTakeover",
             dependencies: ["BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "Runtime"],
             path: "Benchmarks/KafkaTakeover", exclude: ["run.sh"], swiftSettings: strict),
+        .executableTarget(
+            name: "EdgeBench",
+            dependencies: [
+                "BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "Runtime", "SQLiteLog",
+            ],
+            path: "Benchmarks/EdgeBench", exclude: ["scripts"], swiftSettings: strict),
 
         // Tests.
         .testTarget(name: "RepositoryTests", swiftSettings: strict),
