@@ -4,7 +4,7 @@ FROM swift:6.3-bookworm AS build
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
         g++ libcurl4-openssl-dev libmicrohttpd-dev librdkafka-dev libsimdjson-dev \
-        libsqlite3-dev pkg-config zlib1g-dev \
+        libsqlite3-dev libssl-dev pkg-config zlib1g-dev \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /source
 COPY Package.swift ./
@@ -22,7 +22,7 @@ FROM debian:bookworm-slim
 # What `ldd adbrake` names, and certificates for brokers that public authorities vouch for.
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends \
-        ca-certificates libcurl4 libmicrohttpd12 librdkafka1 libsimdjson14 libsqlite3-0 \
+        ca-certificates libcurl4 libmicrohttpd12 librdkafka1 libsimdjson14 libsqlite3-0 libssl3 \
         libstdc++6 zlib1g \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /data --shell /usr/sbin/nologin adbrake \

@@ -62,6 +62,8 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(
             name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(
+            name: "COpenSSL", pkgConfig: "libcrypto", providers: [.apt(["libssl-dev"])]),
 
         // Bytes, logs, and the doors to the network.
         module("BrakeWire", ["BrakeModel", "BrakeEngine", "CSimdJSON"]),
@@ -87,6 +89,11 @@ let package = Package(
         module(
             "Serve", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"],
             resources: [.embedInCode("Console/console.html")]),
+        module(
+            "Bridge",
+            [
+                "BrakeModel", "BrakeWire", "EventLog", "HTTPClient", "Runtime", "COpenSSL",
+            ]),
 
         // What stages could not use, looked at and retried.
         module("DeadLetters", ["BrakeModel", "BrakeWire", "EventLog", "Runtime"]),
@@ -111,8 +118,8 @@ let package = Package(
             name: "adbrake",
             dependencies: [
                 "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "SQLiteLog", "KafkaLog",
-                "HTTPClient", "HTTPServer", "Runtime", "AdBrakeProducer", "Admin", "Collect",
-                "DeadLetters", "Evaluate", "Serve", "Simulation", "Traffic", "Watch",
+                "HTTPClient", "HTTPServer", "Runtime", "AdBrakeProducer", "Admin", "Bridge",
+                "Collect", "DeadLetters", "Evaluate", "Serve", "Simulation", "Traffic", "Watch",
             ],
             swiftSettings: strict),
 
@@ -135,6 +142,12 @@ let package = Package(
             name: "KafkaTakeover",
             dependencies: ["BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "Runtime"],
             path: "Benchmarks/KafkaTakeover", exclude: ["run.sh"], swiftSettings: strict),
+        .executableTarget(
+            name: "EdgeBench",
+            dependencies: [
+                "BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "Runtime", "SQLiteLog",
+            ],
+            path: "Benchmarks/EdgeBench", exclude: ["scripts"], swiftSettings: strict),
 
         // Tests.
         .testTarget(name: "RepositoryTests", swiftSettings: strict),
@@ -168,6 +181,7 @@ let package = Package(
         tests(of: "Traffic", ["BrakeModel", "BrakeWire", "Evaluate", "HTTPServer", "Runtime"]),
         tests(of: "Watch", ["BrakeModel", "BrakeWire"]),
         tests(of: "HTTPClient", ["Runtime"]),
+        tests(of: "Bridge", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
         tests(of: "Collect", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),

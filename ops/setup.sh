@@ -5,7 +5,7 @@ set -euo pipefail
 # g++ brings the linker and the headers of C and C++ that Swift builds with.
 packages=(
     g++ libcurl4-openssl-dev libmicrohttpd-dev librdkafka-dev libsimdjson-dev libsqlite3-dev
-    pkg-config zlib1g-dev
+    libssl-dev pkg-config zlib1g-dev
 )
 # Without them Swift itself does not start.
 swift_packages=(libncurses6 libxml2)
@@ -19,7 +19,7 @@ swift_runs() { swift --version >/dev/null 2>&1; }
 
 if ! command -v dpkg-query >/dev/null; then
     # Another system: its packages have other names, but the libraries are the same.
-    libraries=(libcurl libmicrohttpd rdkafka simdjson sqlite3 zlib)
+    libraries=(libcrypto libcurl libmicrohttpd rdkafka simdjson sqlite3 zlib)
     for library in "${libraries[@]}"; do
         if ! pkg-config --exists "$library"; then
             echo "setup: $library is missing. Install its development package." >&2

@@ -41,6 +41,7 @@ public struct AppID: Hashable, Comparable, Sendable, CustomStringConvertible {
     public var description: String { text }
 
     public static func < (one: AppID, other: AppID) -> Bool {
-        one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
+        // Of ASCII alone, the order of texts is that of their bytes, and compared at once.
+        one.text < other.text
     }
 }

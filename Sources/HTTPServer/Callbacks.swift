@@ -95,6 +95,7 @@ enum Callbacks {
         _ method: String, _ piece: UnsafeRawBufferPointer
     ) -> MHD_Result {
         if case .undecided = exchange.plan {
+            if unsafe reuses(listener, exchange, handle, method) { return .YES }
             unsafe copyHeaders(of: handle, to: exchange)
             exchange.decide(method, listener)
             guard case .refuse(let response) = exchange.plan, exchange.hasBody else {
@@ -109,6 +110,11 @@ enum Callbacks {
             }
             return exchange.refuseNow(response) ? .YES : .NO
         }
+        if case .reuse(let answer, let isHeld) = exchange.plan {
+            exchange.connection.mustReceive(by: Connection.never)
+            exchange.isAnswered = true
+            return unsafe answer.send(to: handle, isHeld: isHeld)
+        }
         if unsafe !piece.isEmpty {
             return unsafe exchange.receive(piece) ? .YES : .NO
         }
@@ -116,12 +122,46 @@ enum Callbacks {
         // Complete: from here on time is ours, not the client's.
         exchange.connection.mustReceive(by: Connection.never)
         let start = SystemClock.monotonicNanoseconds()
+        let version = listener.cache?.currentVersion
         let response = exchange.answer()
         exchange.isAnswered = true
+        if let version { listener.keep(response, of: exchange, version: version) }
         listener.meters.answered(
             route: exchange.routeLabel, response,
             nanoseconds: SystemClock.monotonicNanoseconds() - start)
         return unsafe send(response, listener, exchange, handle)
+    }
+
+    /// Whether the request asks for what was answered right before, and nothing in it calls for a
+    /// closer look: a body, another site's page, or a validator of another answer.
+    private static func reuses(
+        _ listener: HTTPListener, _ exchange: Exchange, _ handle: OpaquePointer, _ method: String
+    ) -> Bool {
+        guard method == "GET" || method == "HEAD", !listener.isStopping,
+            let answer = listener.cache?.answer(to: exchange.targetText),
+            unsafe field("Content-Length", of: handle) == nil,
+            unsafe field("Transfer-Encoding", of: handle) == nil,
+            unsafe field("Origin", of: handle) == nil
+        else { return false }
+        if let held = unsafe field("If-None-Match", of: handle) {
+            guard unsafe answer.isHeld(by: held) else { return false }
+            exchange.plan = .reuse(answer, isHeld: true)
+        } else {
+            exchange.plan = .reuse(answer, isHeld: false)
+        }
+        return true
+    }
+
+    /// The first field of a name; the library's own text, until the request is over.
+    private static func field(
+        _ name: StaticString, of handle: OpaquePointer
+    ) -> UnsafePointer<CChar>? {
+        name.withUTF8Buffer { name in
+            // A static text ends with 0.
+            unsafe MHD_lookup_connection_value(
+                handle, .HEADER_KIND,
+                UnsafeRawPointer(name.baseAddress)?.assumingMemoryBound(to: CChar.self))
+        }
     }
 
     private static func completed(_ listener: HTTPListener, _ exchange: Exchange) {
@@ -248,6 +288,18 @@ private final class StreamSource {
 }
 
 extension HTTPListener {
+    /// Keeps an answer that may be given again, made since the version was looked at.
+    func keep(_ response: Response, of exchange: Exchange, version: UInt64) {
+        // A larger one comes compressed or not, as each client likes.
+        guard let cache, let answer = response.reuse,
+            answer.whole.bytes.count < Exchange.compressBytesMin,
+            let prepared = PreparedAnswer(
+                answer, version: version, now: SystemClock.monotonicNanoseconds(),
+                route: exchange.routeLabel, meters: meters)
+        else { return }
+        cache.keep(prepared, for: exchange.targetText)
+    }
+
     var isTLS: Bool { settings.tlsKey != nil }
 
     /// When the headers of the next request have to be complete: the library closes idle

@@ -6,7 +6,7 @@ package struct CrossOrigin: Sendable, Equatable {
     /// How long a browser may remember the answer.
     private static let preflightSeconds = 600
     /// Only these are for other sites; metrics and the console are not.
-    private static let prefixes = ["/v1/", "/api/"]
+    private static let prefixes = ["/v1/", "/api/", "/ofrep/"]
 
     private let origins: Set<String>
 

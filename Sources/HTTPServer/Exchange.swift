@@ -14,6 +14,8 @@ final class Exchange {
         case undecided
         case handle(Route)
         case refuse(Response)
+        /// As it was answered right before, to who holds it or not.
+        case reuse(PreparedAnswer, isHeld: Bool)
         /// The answer has been sent past the library; the rest is read and dropped.
         case answered
     }
@@ -121,13 +123,11 @@ final class Exchange {
 
     /// Two readers of a chain must not see two different ends of a request.
     private var framingRefusal: Response? {
-        let lengths = headers.fields.filter { $0.name.lowercased() == "content-length" }
+        let lengths = headers.values("Content-Length")
         let encodings = headers.list("Transfer-Encoding").map { $0.lowercased() }
-        let isLengthGood = lengths.allSatisfy { field in
-            field.value == lengths[0].value && !field.value.isEmpty
-                && field.value.utf8.allSatisfy {
-                    $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9")
-                }
+        let isLengthGood = lengths.allSatisfy { length in
+            length == lengths[0] && !length.isEmpty
+                && length.utf8.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
         }
         if isLengthGood && (encodings.isEmpty || (lengths.isEmpty && encodings == ["chunked"])) {
             return nil
@@ -159,7 +159,7 @@ final class Exchange {
             unsafe body.append(contentsOf: piece)
             return true
         case .refuse, .answered: return drain(piece.count)
-        case .undecided: return false
+        case .undecided, .reuse: return false
         }
     }
 
@@ -228,7 +228,7 @@ final class Exchange {
                 }
             }
             return compressed(marked(route.handler(request)))
-        case .undecided, .answered: break
+        case .undecided, .answered, .reuse: break
         }
         preconditionFailure("a request is answered once, after it was decided")
     }
@@ -253,7 +253,7 @@ final class Exchange {
     }
 
     /// Bodies below it gain nothing.
-    private static let compressBytesMin = 1_024
+    static let compressBytesMin = 1_024
 
     private func compressed(_ response: Response) -> Response {
         guard case .bytes(let bytes) = response.body, bytes.count >= Self.compressBytesMin,

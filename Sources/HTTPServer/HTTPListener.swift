@@ -37,6 +37,8 @@ package final class HTTPListener: Sendable {
         /// PEM texts; both or none.
         package var tlsKey: String?
         package var tlsCertificate: String?
+        /// Given, answers that handlers allow are given again until it passes; nil: never.
+        package var answersVersion: AnswersVersion?
 
         package init(address: ListenAddress) { self.address = address }
     }
@@ -56,6 +58,7 @@ package final class HTTPListener: Sendable {
     let meters: ListenerMeters
     let connections: Connections
     let bodies: BodyBudget
+    let cache: AnswerCache?
     let streams = Monitor<[ObjectIdentifier: ResponseStream]>([:])
     private let stopping = Atomic<Bool>(false)
     /// Requests from their first line to the end of their answer; streams are not among them.
@@ -88,6 +91,7 @@ package final class HTTPListener: Sendable {
         connections = Connections(
             most: settings.connectionsMax, mostPerAddress: settings.connectionsPerAddressMax)
         bodies = BodyBudget(bytesMax: settings.bodyBytesTotalMax)
+        cache = settings.answersVersion.map { AnswerCache($0) }
     }
 
     var isStopping: Bool { stopping.load(ordering: .sequentiallyConsistent) }

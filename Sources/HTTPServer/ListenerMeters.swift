@@ -54,6 +54,13 @@ struct ListenerMeters: Sendable {
         }
     }
 
+    /// The numbers of a route's answers with a status, for who counts them often.
+    func answers(route: String, status: Int) -> Counter {
+        requests.series(name, route, String(status))
+    }
+
+    func seconds(route: String) -> Histogram { seconds.series(name, route) }
+
     func cut(_ why: Cut, count: Int = 1) {
         if count > 0 { refusals.add(count, name, "none", why.rawValue) }
     }

@@ -22,10 +22,14 @@ package struct Headers: Sendable, Equatable {
         fields.first { Self.isSame($0.name, name) }?.value
     }
 
+    /// The values of all fields of the name, as they came.
+    func values(_ name: String) -> [String] {
+        fields.compactMap { Self.isSame($0.name, name) ? $0.value : nil }
+    }
+
     /// All values of the name, of lists too: `a, b` counts as two.
     package func list(_ name: String) -> [String] {
-        fields.filter { Self.isSame($0.name, name) }
-            .flatMap { $0.value.split(separator: ",") }
+        values(name).flatMap { $0.split(separator: ",") }
             .map { String($0.trimmingSpaces()) }
             .filter { !$0.isEmpty }
     }

@@ -17,9 +17,11 @@ package struct RequestTarget: Sendable, Equatable {
     package init?(_ text: String) {
         var rest = Substring(text)
         // The absolute form, as proxies send it: only the path matters here.
-        for scheme in ["http://", "https://"] where rest.lowercased().hasPrefix(scheme) {
-            rest = rest.dropFirst(scheme.count).drop { $0 != "/" && $0 != "?" }
-            if rest.first != "/" { rest = "/" + rest }
+        if rest.utf8.first != UInt8(ascii: "/") {
+            for scheme in ["http://", "https://"] where rest.lowercased().hasPrefix(scheme) {
+                rest = rest.dropFirst(scheme.count).drop { $0 != "/" && $0 != "?" }
+                if rest.first != "/" { rest = "/" + rest }
+            }
         }
         guard rest.first == "/" else { return nil }
         let end = rest.firstIndex(of: "?") ?? rest.endIndex
@@ -59,6 +61,10 @@ package struct RequestTarget: Sendable, Equatable {
 
     /// Nil: an escape which is none, or bytes which are not UTF-8.
     private static func decoded(_ text: Substring, plusIsSpace: Bool) -> String? {
+        // As most are: nothing to decode.
+        if text.utf8.allSatisfy({ $0 != UInt8(ascii: "%") && $0 != UInt8(ascii: "+") }) {
+            return String(text)
+        }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(text.utf8.count)
         var rest = text.utf8[...]

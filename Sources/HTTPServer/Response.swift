@@ -15,6 +15,8 @@ package struct Response: Sendable {
     package var reason: StaticString?
     /// What went wrong, for those who put it otherwise than `error` does; empty for an answer.
     package private(set) var message = ""
+    /// Set when the answer to this target is the same for everyone, for a moment.
+    package var reuse: ReusableAnswer?
 
     package init(_ status: Int, headers: Headers = Headers(), body: [UInt8] = []) {
         self.status = status

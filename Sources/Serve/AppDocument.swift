@@ -9,6 +9,10 @@ package struct AppDocument: Sendable {
     package var caps: FrequencyCaps
     package var ttlSeconds: Int
     package var validityMilliseconds: Int64
+    private var staleAfterMilliseconds: Int64
+
+    /// So much its age may be behind.
+    private static let reusableMillisecondsMax: Int64 = 250
 
     package init(_ served: ServedState, _ settings: ServeSettings) {
         self.served = served
@@ -16,6 +20,7 @@ package struct AppDocument: Sendable {
         caps = served.baseCaps.eased(by: .none)
         ttlSeconds = settings.ttlSeconds
         validityMilliseconds = settings.validityMilliseconds
+        staleAfterMilliseconds = settings.staleAfterMilliseconds
     }
 
     package func bytes(now: Int64) -> [UInt8] {
@@ -77,6 +82,14 @@ package struct AppDocument: Sendable {
         }
         document.field("ttl_s", ttlSeconds)
         document.field("default_state", ServedState.fallback.name)
+    }
+
+    /// How long the same bytes may be given to others: never past the moment at which it grows
+    /// stale or expires.
+    var reusableMilliseconds: Int64 {
+        let limits = [staleAfterMilliseconds, validityMilliseconds]
+        let left = limits.map { $0 - served.ageMilliseconds }.filter { $0 >= 0 }
+        return min(Self.reusableMillisecondsMax, left.min() ?? .max)
     }
 
     /// How caches may use it. What may be wrong by the next moment is kept for a second only.

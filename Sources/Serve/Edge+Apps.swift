@@ -3,6 +3,7 @@
 import BrakeModel
 import BrakeWire
 import HTTPServer
+import Runtime
 
 extension Edge {
     /// `GET /v1/apps/{app}`
@@ -11,10 +12,12 @@ extension Edge {
         let now = self.now
         let served = ServedState(of: app, in: table.image, now: now, settings: settings)
         let document = AppDocument(served, settings)
-        metrics.handedOut(cause: served.cause)
+        let counter = metrics.documents(cause: served.cause)
+        counter.add()
         return .validated(
-            request, document.entityTag, cacheControl: document.cacheControl
-        ) { document.bytes(now: now) }
+            request, document.entityTag, cacheControl: document.cacheControl,
+            milliseconds: document.reusableMilliseconds, counter: counter,
+            body: document.bytes(now: now))
     }
 
     /// `GET /api/ad/freq-cap?app=&nf=`
@@ -23,9 +26,7 @@ extension Edge {
         let image = table.image
         let served = ServedState(of: app, in: image, now: now, settings: settings)
         let country = request.headers[settings.countryHeader].flatMap { CountryCode($0) }
-        let caps = image.caps.base(of: app, in: country)
-            .eased(by: Annoyance(request.query("nf")))
-            .allowed(in: served.state)
+        let caps = caps(of: served, in: country, Annoyance(request.query("nf")), image)
         let body = JSONWriter.bytes { body in
             body.object { body in
                 body.field("capPerHour", caps.perHour)
@@ -38,6 +39,15 @@ extension Edge {
             request, EntityTag(of: body), cacheControl: "private, no-cache"
         ) { body }
         .with("Vary", settings.countryHeader)
+    }
+
+    /// How often a person somewhere may be shown ads between screens.
+    func caps(
+        of served: ServedState, in country: CountryCode?, _ annoyance: Annoyance,
+        _ image: TableImage
+    ) -> FrequencyCaps {
+        image.caps.base(of: served.app, in: country).eased(by: annoyance)
+            .allowed(in: served.state)
     }
 
     /// `GET /readyz`

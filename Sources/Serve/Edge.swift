@@ -108,6 +108,7 @@ package final class Edge: Sendable {
 
     private func publish(_ image: TableImage) {
         table.publish(image)
+        table.version.pass()
         metrics.published(image)
         history.replaceChanges(by: image)
         hub.restart(at: image.position)
@@ -151,6 +152,12 @@ package final class Edge: Sendable {
             Route(.get, "/v1/notices") { self.notices($0) },
             Route(.get, "/v1/stream") { self.stream($0) },
             Route(.get, "/api/ad/freq-cap") { self.frequencyCap($0) },
+            Route(.post, "/ofrep/v1/evaluate/flags", bodyBytesMax: Self.flagBodyBytesMax) {
+                self.allFlags($0)
+            },
+            Route(.post, "/ofrep/v1/evaluate/flags/{key}", bodyBytesMax: Self.flagBodyBytesMax) {
+                self.flag($0)
+            },
             Route(.get, "/livez") { _ in .text("ok\n").with("Cache-Control", "no-store") },
             Route(.get, "/readyz") { _ in self.readiness() },
             Route(.get, "/metrics") { _ in

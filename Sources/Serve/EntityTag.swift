@@ -2,6 +2,7 @@
 
 import BrakeModel
 package import HTTPServer
+import Runtime
 
 /// A weak entity tag.
 package struct EntityTag: Sendable, Equatable {
@@ -40,5 +41,20 @@ extension Response {
     ) -> Response {
         let response = tag.isHeld(by: request) ? Response(304) : Response.json(body())
         return response.with("ETag", tag.text).with("Cache-Control", cacheControl)
+    }
+
+    /// As above; the same may be given to others for so long.
+    static func validated(
+        _ request: Request, _ tag: EntityTag, cacheControl: String, milliseconds: Int64,
+        counter: Counter, body: [UInt8]
+    ) -> Response {
+        let fields = [("ETag", tag.text), ("Cache-Control", cacheControl)]
+        let both = [Response.json(body), Response(304)].map { response in
+            fields.reduce(response) { $0.with($1.0, $1.1) }
+        }
+        var response = tag.isHeld(by: request) ? both[1] : both[0]
+        response.reuse = ReusableAnswer(
+            whole: both[0], unchanged: both[1], milliseconds: milliseconds, counter: counter)
+        return response
     }
 }

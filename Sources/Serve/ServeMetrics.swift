@@ -68,6 +68,8 @@ struct ServeMetrics: Sendable {
 
     func handedOut(cause: String) { documents.add(1, cause) }
 
+    func documents(cause: String) -> Counter { documents.series(cause) }
+
     func streamEnded(_ reason: String) { streamEnds.add(1, reason) }
 
     func refusedBootstrap() { refusedBootstraps.series().add() }

@@ -4,6 +4,7 @@
 import BrakeModel
 import BrakeWire
 package import EventLog
+import HTTPServer
 import Runtime
 
 /// Follows from the table's beginning to its end, then live. While the log is away the last known
@@ -153,6 +154,7 @@ package final class TableFollower {
         }
         let image = session.image(startedAt: before.startedAt)
         table.publish(image)
+        table.version.pass()
         metrics.published(image)
         history.replaceChanges(by: image)
         hub.restart(at: session.position)
@@ -165,6 +167,7 @@ package final class TableFollower {
         let image = session.image(startedAt: before.startedAt)
         table.publish(image)
         guard !changes.isEmpty else { return }
+        table.version.pass()
         metrics.published(image)
         let now = clock.now()
         for change in changes { metrics.delayed(milliseconds: now - change.append) }

@@ -1,12 +1,15 @@
 // The table that the follower keeps and the HTTP threads read.
 
 import BrakeModel
+package import HTTPServer
 import Synchronization
 
 /// Holds the newest image. The follower publishes, any thread reads.
 package final class ThrottleTable: Sendable {
     // Held for the copy of a reference, nothing more.
     private let newest: Mutex<TableImage>
+    /// Passes when apps are told otherwise.
+    package let version = AnswersVersion()
     // Held while a table of another source is published and told of: seldom, and for long.
     private let takeover = Mutex(())
 

@@ -24,6 +24,7 @@ enum Program {
 
     private static let subcommands: [any Subcommand.Type] = [
         RunCommand.self, CollectCommand.self, EvaluateCommand.self, ServeCommand.self,
+        BridgeCommand.self,
         ReplayCommand.self, TrafficSubcommand.self, WatchSubcommand.self,
         AdminCommand.self, DeadCommand.self, TopicsCommand.self, HealthCommand.self,
         SimulateCommand.self, BenchCommand.self,

@@ -42,6 +42,7 @@ enum RunCommand: Subcommand {
         let services =
             EvaluateOptions.services(command, policy, process) + [edge.service] + collector.services
         settings.connectionsMax += streamsMax
+        settings.answersVersion = edge.table.version
         // An upload waits for the log on its connection's thread; nobody else waits behind it.
         let listener = try process.listener(
             settings, collector.routes + edge.routes, threads: .perConnection)
@@ -147,6 +148,7 @@ enum ServeCommand: Subcommand {
         let streamsMax = ServeOptions.streamsMax(command, usually: 10_000)
         let edge = try ServeOptions.edge(command, process, streamsMax: streamsMax)
         settings.connectionsMax += streamsMax
+        settings.answersVersion = edge.table.version
         let listener = try process.listener(settings, edge.routes, threads: .pool(2))
         let desk = try admin.map {
             try AdminOptions.service($0, command, base: policy, process: process)

@@ -217,7 +217,7 @@ extension KafkaStageTests {
             }
             published.sort { ($0.change.since, $0.change.app) < ($1.change.since, $1.change.app) }
             let replay = LogReplay(
-                log: log, policy: Evaluators.settings.policies[0],
+                log: log, policy: Evaluators.settings.policy,
                 limits: Evaluators.settings.limits)
             let again = try replay.run()
             #expect(

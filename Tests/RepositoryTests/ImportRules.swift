@@ -18,7 +18,8 @@ enum ImportRules {
             "HTTPClient": ["Runtime", "CCurl"],
             "Admin": stage, "Collect": stage.union(["AdBrakeProducer"]), "Evaluate": stage,
             "Serve": stage,
-            "Alert": stage.union(["HTTPClient"]), "Bridge": stage.union(["HTTPClient"]),
+            "Alert": stage.union(["HTTPClient"]),
+            "Bridge": stage.union(["HTTPClient", "COpenSSL"]),
             "AdBrakeProducer": [
                 "BrakeModel", "BrakeWire", "EventLog", "KafkaLog", "SQLiteLog", "Runtime",
             ],
@@ -38,6 +39,7 @@ enum ImportRules {
         "CSimdJSON": ["BrakeWire"], "CSQLite": ["SQLiteLog"],
         "CRdKafka": ["KafkaLog", "KafkaStageTests", "KafkaTestSupport"],
         "CMicroHTTPD": ["HTTPServer"], "CZlib": ["HTTPServer"], "CCurl": ["HTTPClient"],
+        "COpenSSL": ["Bridge"],
     ]
 
     /// No system module at all: deterministic, or for phones.

@@ -54,12 +54,14 @@ final class EdgeWorld: Sendable {
     }
 
     /// A second edge on the same log.
-    func replica() -> EdgeWorld { EdgeWorld(sharing: self) }
+    func replica(settings: ServeSettings = ServeSettings()) -> EdgeWorld {
+        EdgeWorld(sharing: self, settings)
+    }
 
-    private init(sharing world: EdgeWorld) {
+    private init(sharing world: EdgeWorld, _ settings: ServeSettings) {
         memory = world.memory
         edge = Edge(
-            log: memory, settings: ServeSettings(), logger: Logger(part: "serve", to: sink),
+            log: memory, settings: settings, logger: Logger(part: "serve", to: sink),
             metrics: metrics, clock: world.time.clock)
         router = Router(edge.routes)
     }
@@ -154,6 +156,14 @@ final class EdgeWorld: Sendable {
     func get(_ target: String, _ headers: [(name: String, value: String)] = []) throws -> Response {
         let target = try #require(RequestTarget(target))
         return router.respond(to: Request(.get, target, headers: Headers(headers)))
+    }
+
+    func post(
+        _ target: String, _ body: String, _ headers: [(name: String, value: String)] = []
+    ) throws -> Response {
+        let target = try #require(RequestTarget(target))
+        return router.respond(
+            to: Request(.post, target, headers: Headers(headers), body: Array(body.utf8)))
     }
 
     /// The answer as a document.

@@ -150,4 +150,25 @@ import Testing
         #expect(
             (0..<8).map { _ in coolDown.next() } == [50, 100, 200, 400, 800, 1_600, 2_000, 2_000])
     }
+
+    @Test func `an answer is given again for a moment, never past the one at which it changes`()
+        throws
+    {
+        let world = EdgeWorld()
+        try world.throttle("shop", .normal, revision: 1)
+        try world.epoch(1)
+        world.start()
+        try world.waitUntilReady()
+        let app = try #require(AppID("shop"))
+        let settings = ServeSettings()
+        let ages: [(age: Int64, reuse: Int64)] = [
+            (0, 250), (9_750, 250), (9_900, 100), (10_000, 0), (10_001, 250), (899_900, 100),
+            (900_000, 0), (900_001, 250), (86_400_000, 250),
+        ]
+        for (age, reuse) in ages {
+            let served = ServedState(
+                of: app, in: world.edge.table.image, now: TestTime.start + age, settings: settings)
+            #expect(AppDocument(served, settings).reusableMilliseconds == reuse, "\(age) ms")
+        }
+    }
 }

@@ -23,18 +23,28 @@ final class WireClient {
     private var received: [UInt8] = []
 
     init(port: UInt16) throws {
+        descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        try #require(Self.connect(descriptor, to: port))
+    }
+
+    /// Whether anybody listens there.
+    static func isListening(port: UInt16) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        self.descriptor = descriptor
+        defer { close(descriptor) }
+        return connect(descriptor, to: port)
+    }
+
+    private static func connect(_ descriptor: Int32, to port: UInt16) -> Bool {
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
         let size = socklen_t(MemoryLayout<sockaddr_in>.size)
-        let status = unsafe withUnsafePointer(to: &address) { pointer in
-            unsafe connect(
-                descriptor, UnsafeRawPointer(pointer).assumingMemoryBound(to: sockaddr.self), size)
+        // The address lives through the call, of its own size.
+        return unsafe withUnsafePointer(to: &address) { pointer in
+            let generic = unsafe UnsafeRawPointer(pointer).assumingMemoryBound(to: sockaddr.self)
+            return unsafe Glibc.connect(descriptor, generic, size) == 0
         }
-        try #require(status == 0)
     }
 
     deinit { close(descriptor) }
@@ -71,5 +81,26 @@ final class WireClient {
         let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
         try #require(count > 0, "the connection was kept")
         received += buffer.prefix(count)
+    }
+}
+
+/// A port for a program that cannot be told to take any.
+enum FreePort {
+    static func find() throws -> UInt16 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        // The address lives through both calls, of its own size.
+        let status = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            let generic = unsafe UnsafeMutableRawPointer(pointer)
+                .assumingMemoryBound(to: sockaddr.self)
+            guard unsafe bind(descriptor, generic, size) == 0 else { return Int32(-1) }
+            return unsafe getsockname(descriptor, generic, &size)
+        }
+        try #require(status == 0)
+        return UInt16(bigEndian: address.sin_port)
     }
 }

@@ -1,5 +1,6 @@
 // The edge over a real socket, as proxies and apps meet it: HEAD, kept connections, gzip, refusals.
 import BrakeModel
+import BrakeWire
 import HTTPServer
 import Runtime
 import Serve
@@ -12,11 +13,7 @@ import Testing
         try world.epoch(1)
         world.start()
         try world.waitUntilReady()
-        let listener = HTTPListener(
-            "edge", HTTPListener.Settings(address: try #require(ListenAddress("127.0.0.1:0"))),
-            router: world.router, log: Logger(part: "test", to: world.sink),
-            metrics: world.metrics)
-        try listener.start()
+        let listener = try world.listen()
         defer { listener.stop() }
         try body(world, try WireClient(port: listener.port))
     }
@@ -91,6 +88,39 @@ import Testing
             #expect(answer["Cache-Control"] == "no-store")
             #expect(String(decoding: answer.body, as: UTF8.self).contains("\"hint\":"))
             if status == 405 { #expect(answer["Allow"] == "GET, HEAD, OPTIONS") }
+        }
+    }
+
+    @Test func `answers that are given again are never behind a change, and all are counted`()
+        throws
+    {
+        try serving { world, client in
+            var tags: [String] = []
+            for revision in 2..<40 {
+                try world.throttle(
+                    "app-1", ThrottleState.allCases[revision % 4], revision: Int64(revision))
+                try Wait.until {
+                    try world.document("/v1/apps/app-1")["revision"]?.integer == Int64(revision)
+                }
+                for _ in 0..<3 {
+                    let answer = try client.send("GET", "/v1/apps/app-1")
+                    let text = String(decoding: answer.body, as: UTF8.self)
+                    #expect(text.contains("\"revision\":\(revision),"))
+                    tags.append(try #require(answer["ETag"]))
+                }
+                let held = ["If-None-Match: \(tags[tags.count - 1])"]
+                #expect(try client.send("GET", "/v1/apps/app-1", held).status == 304)
+                #expect(try client.send("HEAD", "/v1/apps/app-1").status == 200)
+                let older = ["If-None-Match: \(tags[0])"]
+                let status = try client.send("GET", "/v1/apps/app-1", older).status
+                #expect(status == (revision == 2 ? 304 : 200))
+            }
+            #expect(Set(tags).count == 38)
+            let series = "adbrake_http_requests_total{listener=\"edge\",route=\"/v1/apps/{app}\","
+            let whole = world.metric(series + "status=\"200\"}")
+            let unchanged = world.metric(series + "status=\"304\"}")
+            #expect(whole == 38 * 4 + 37)
+            #expect(unchanged == 39)
         }
     }
 }
