@@ -2,7 +2,7 @@
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help setup build run demo kafka test chaos lint format fuzz bench clean
+.PHONY: help setup build run demo kafka test newest contract chaos lint format fuzz bench clean
 
 # More flags for every call of swift, as: make test SWIFT_FLAGS="--scratch-path /fast/disk"
 SWIFT_FLAGS ?=
@@ -52,9 +52,12 @@ kafka: ## a Kafka for development and tests: finds one or fetches one, says wher
 
 test: setup ## the tests, with a summary at the end; ARGS go to swift test
 	@ops/test.sh $(ARGS)
-ifeq ($(strip $(ARGS)),)
+
+newest: setup ## the tests on Kafka with the newest librdkafka
 	@ops/kafka/test-newest.sh
-endif
+
+contract: build ## what the OpenAPI document says, tried on a running server with Schemathesis
+	@ops/schemathesis.sh $(BIN)/adbrake
 
 chaos: setup ## faults of every kind on three real Kafka brokers, some ten minutes; ARGS="--seed N"
 	@ops/kafka/chaos.sh $(ARGS)

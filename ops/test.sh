@@ -26,14 +26,6 @@ swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | sed -uE '
 status=${PIPESTATUS[0]}
 set -e
 
-# The documents of the contract against a running server; with options only suites are wanted.
-if [[ $# -eq 0 ]]; then
-    program=$(swift build "${flags[@]}" --show-bin-path)/adbrake
-    contract=0
-    ops/schemathesis.sh "$program" 2>&1 | tee -a "$log" || contract=${PIPESTATUS[0]}
-    [[ $contract -eq 0 || $contract -eq 75 || $status -ne 0 ]] || status=$contract
-fi
-
 echo
 echo "Summary"
 # Each issue with its reason, which is on the line below it.
@@ -42,7 +34,6 @@ grep -E -A1 '(✘|×) Test .* recorded an issue' "$log" | grep -v '^--' | cut -c
 grep -E 'Fatal error|signal code' "$log" | head -5 || true
 left_out=$(grep -cE '(➜|→|↷) Test .*skipped' "$log" || true)
 echo "$left_out tests left out"
-grep -E '^schemathesis: ' "$log" || true
 # How many for which reason; by name what has none.
 if [[ $left_out -gt 0 ]]; then
     grep -E '(➜|→|↷) Test .*skipped' "$log" \

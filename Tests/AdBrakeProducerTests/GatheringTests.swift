@@ -76,8 +76,8 @@ import Testing
         var settings = ProducerSettings()
         settings.aggregation = .above(eventsPerSecond: seed % 3 * 50)
         var buffer = BatchBuffer(settings)
-        var alone = Evaluator(policies: [BuiltInPolicies.default])
-        var gathered = Evaluator(policies: [BuiltInPolicies.default])
+        var alone = Evaluator(policy: BuiltInPolicies.default)
+        var gathered = Evaluator(policy: BuiltInPolicies.default)
         var decisions = Decisions()
         var time = Self.start
         var sent = 0
