@@ -12,8 +12,7 @@ COPY Benchmarks Benchmarks
 COPY Sources Sources
 COPY Tests Tests
 # As `make build`, with Swift's own libraries inside the program: the image below has none.
-RUN swift build -c release -Xswiftc -cross-module-optimization \
-        -Xswiftc -enforce-exclusivity=unchecked --static-swift-stdlib \
+RUN swift build -c release -Xswiftc -cross-module-optimization --static-swift-stdlib \
         --explicit-target-dependency-import-check error --product adbrake \
     && cp .build/release/adbrake /adbrake \
     && strip /adbrake

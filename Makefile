@@ -10,10 +10,7 @@ export SWIFT_FLAGS
 
 CHECKS := --explicit-target-dependency-import-check error
 # Small types cross modules in the hot loop: without it their calls cost twenty times as much.
-# And what debug builds, and so all tests, check at each access of an object's variable (that nobody
-# else accesses it meanwhile) is not checked again: in that loop it costs a twentieth.
-RELEASE := -c release -Xswiftc -cross-module-optimization -Xswiftc -enforce-exclusivity=unchecked \
-	$(CHECKS)
+RELEASE := -c release -Xswiftc -cross-module-optimization $(CHECKS)
 # Where the program is: a scratch path among the flags moves it.
 BIN = $(if $(SWIFT_FLAGS),$(shell swift build $(SWIFT_FLAGS) -c release --show-bin-path),.build/release)
 SOURCES := Package.swift Sources Tests Benchmarks Fuzz
