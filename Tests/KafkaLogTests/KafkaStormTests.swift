@@ -9,11 +9,7 @@ import Testing
 @testable import KafkaLog
 
 extension KafkaTests {
-    @Suite(
-        "Many on Kafka",
-        .enabled(
-            if: ProcessInfo.processInfo.environment["ADBRAKE_KAFKA_STAGES"] != nil,
-            "ADBRAKE_KAFKA_STAGES=1 runs the tests of whole stages on Kafka"))
+    @Suite("Many on Kafka", .needsKafkaStages)
     struct StormTests {
         @Test("workers commit on while their coordinators move, without beginning anew each time")
         func movingCoordinators() throws {

@@ -11,13 +11,8 @@ import KafkaTestSupport
 import Runtime
 import Testing
 
-/// All tests of stages on Kafka. They wait for sessions and time-outs of a real broker, and take
-/// longer than all others together.
-@Suite(
-    "Stages on Kafka",
-    .enabled(
-        if: ProcessInfo.processInfo.environment["ADBRAKE_KAFKA_STAGES"] != nil,
-        "ADBRAKE_KAFKA_STAGES=1 runs the tests of whole stages on Kafka"))
+/// All tests of stages on Kafka.
+@Suite("Stages on Kafka", .needsKafkaStages)
 struct KafkaStageTests {}
 
 /// Everything that lanes need.

@@ -9,11 +9,7 @@ import KafkaTestSupport
 import Runtime
 import Testing
 
-@Suite(
-    "Evaluators on Kafka, each in a process of its own",
-    .enabled(
-        if: ProcessInfo.processInfo.environment["ADBRAKE_KAFKA_STAGES"] != nil,
-        "ADBRAKE_KAFKA_STAGES=1 runs the tests of whole stages on Kafka"))
+@Suite("Evaluators on Kafka, each in a process of its own", .needsKafkaStages)
 struct KafkaProcessTests {
     private static let environment = ProcessInfo.processInfo.environment
     /// `ADBRAKE_KILLS` in the environment asks for more.
