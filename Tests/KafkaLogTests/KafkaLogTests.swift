@@ -31,6 +31,12 @@ extension KafkaTests {
                 for (topic, name, value, _) in changes {
                     try administrator.alter(topic, partitions: 4, [name: value])
                 }
+                // A broker answers an alteration before it has taken it over itself.
+                _ = try eventually("what has been altered") { () -> Bool? in
+                    let now = try topics.describe()
+                    let isSeen = changes.allSatisfy { now[$0.0]?.settings[$0.1] == $0.2 }
+                    return isSeen ? true : nil
+                }
                 let wrong = try fault { try topics.check() }
                 #expect(wrong.remedy == .stop)
                 for (topic, name, value, wanted) in changes {
