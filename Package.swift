@@ -31,8 +31,8 @@ let kafkaTests: [Target.Dependency] = [
     "AdBrakeProducer", "BrakeModel", "BrakeWire", "CRdKafka", "DeadLetters", "EventLog",
     "KafkaTestSupport", "Runtime",
 ]
-let edgeTests: [Target.Dependency] = [
-    "BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime",
+let listenerTests: [Target.Dependency] = [
+    "BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "OpenAPITestSupport", "Runtime",
 ]
 let producerTests: [Target.Dependency] = [
     "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime", "SQLiteLog",
@@ -184,8 +184,12 @@ let package = Package(
         tests(of: "Bridge", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         tests(of: "Runtime"),
         tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
-        tests(of: "Collect", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
-        tests(of: "Serve", edgeTests, exclude: ["Golden"]),
+        // Holds routes against the OpenAPI document.
+        .target(
+            name: "OpenAPITestSupport", dependencies: ["HTTPServer"],
+            path: "Tests/OpenAPITestSupport", swiftSettings: strict),
+        tests(of: "Collect", listenerTests),
+        tests(of: "Serve", listenerTests, exclude: ["Golden"]),
         .testTarget(
             name: "EvaluateTests",
             dependencies: [
@@ -193,7 +197,7 @@ let package = Package(
                 "Simulation",
             ],
             resources: [.copy("Policies")], swiftSettings: strict),
-        tests(of: "Admin", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
+        tests(of: "Admin", listenerTests),
         tests(of: "HTTPServer", ["Runtime"]),
         tests(of: "Simulation"),
         .testTarget(

@@ -22,20 +22,23 @@ if ! compgen -G "$runtime/*/lib/linux/libclang_rt.fuzzer-*.a" >/dev/null; then
     echo "fuzz: this Swift toolchain has no libFuzzer (below $runtime)" >&2
     exit 1
 fi
+read -ra flags <<<"${SWIFT_FLAGS:-}"
 build() {
     local products libraries modules=()
     export ADBRAKE_FUZZ=1
-    swift build -c release --scratch-path "$scratch" --product FuzzSubjects \
+    swift build "${flags[@]}" -c release --scratch-path "$scratch" --product FuzzSubjects \
         --sanitize address -Xswiftc -sanitize=fuzzer -Xcxx -fsanitize=fuzzer-no-link
-    products=$(swift build -c release --scratch-path "$scratch" --show-bin-path)
+    products=$(swift build "${flags[@]}" -c release --scratch-path "$scratch" --show-bin-path)
     for module in Sources/C{MicroHTTPD,Zlib} "$products/CSimdJSON.build"; do
         modules+=(-Xcc "-fmodule-map-file=$module/module.modulemap")
     done
     read -ra libraries <<<"$(pkg-config --libs libmicrohttpd simdjson zlib)"
-    # The program is linked here and not by the package: its `main` is the fuzzer's.
-    swiftc -O -sanitize=address -sanitize=fuzzer -parse-as-library Fuzz/Program/Fuzz.swift \
+    # The program is linked here and not by the package: its `main` is the fuzzer's. What modules
+    # of an archive want of the standard library is not seen by the linker.
+    swiftc -O -use-ld=lld -sanitize=address -sanitize=fuzzer -parse-as-library \
+        Fuzz/Program/Fuzz.swift \
         -I "$products/Modules" "${modules[@]}" -L "$products" -lFuzzSubjects \
-        "${libraries[@]}" -lstdc++ -o "$scratch/fuzz"
+        -lswiftSynchronization "${libraries[@]}" -lstdc++ -o "$scratch/fuzz"
 }
 [[ -n ${FUZZ_BUILT:-} ]] || build
 [[ -z $is_only_build ]] || exit 0
@@ -57,6 +60,7 @@ for subject in "${subjects[@]}"; do
     "$scratch/fuzz" -merge=1 -max_len="$bytes_max" -verbosity=0 "$small" "$kept" "$work" \
         2>/dev/null
     # The smallest of what is needed to reach all that was reached.
-    find "$small" -type f -printf '%s %p\n' | sort -n | head -"$corpus_files_max" \
-        | while read -r _ file; do cp -n "$file" "$kept/"; done
+    find "$small" -type f -printf '%s %p\n' | sort -n \
+        | awk -v most="$corpus_files_max" 'NR <= most { print $2 }' \
+        | while read -r file; do cp -n "$file" "$kept/"; done
 done

@@ -42,6 +42,20 @@ def check_invalid(path):
             yield f"{path.relative_to(ROOT)} fits {name}"
 
 
+def check_decisions():
+    """A decision is what the listener makes a control record of."""
+    for path in sorted((ROOT / "examples/valid/control").glob("*.json")):
+        record = json.loads(path.read_text())
+        asked = {key: record[key] for key in record if key not in ("v", "by", "at")}
+        if not fits("decision", asked):
+            yield f"{path.relative_to(ROOT)} fits no decision"
+    for path in sorted((ROOT / "examples").glob("*/decision/*.json")):
+        asked = json.loads(path.read_text())
+        record = {"v": 1, "by": "anna", "at": 1764500000000} | asked
+        if fits("decision", asked) and not fits("control", record):
+            yield f"{path.relative_to(ROOT)} makes no control record"
+
+
 def main():
     for schema in SCHEMAS.values():
         Draft202012Validator.check_schema(schema)
@@ -52,6 +66,7 @@ def main():
         problems += check_valid(path, path.parent.name)
     for path in sorted((ROOT / "examples/invalid").glob("*/*.json")):
         problems += check_invalid(path)
+    problems += check_decisions()
     print("\n".join(problems) or "all examples agree with their schemas")
     return 1 if problems else 0
 

@@ -4,6 +4,7 @@
 import BrakeModel
 import BrakeWire
 import HTTPServer
+import Runtime
 
 /// A door that bytes come in through. Public for the fuzzer's program, which is no target of ours.
 public enum FuzzSubject: String, CaseIterable, Sendable {
@@ -24,27 +25,45 @@ public enum FuzzSubject: String, CaseIterable, Sendable {
     /// Whatever reaches the port.
     case http
 
+    /// What inputs are read with. As in the stages it is used again for the next one: to make it
+    /// takes longer than to use it, and what an input leaves behind must not be seen by another.
+    ///
+    /// @unchecked Sendable: used under the monitor's lock alone.
+    private struct Readers: @unchecked Sendable {
+        let decoder = EventDecoder()
+        let replay = ReplayDecoder()
+        let splitter = UploadSplitter()
+        let retry = RetryDecoder()
+        let documents = DocumentReader()
+    }
+
+    private static let readers = Monitor(Readers())
+
     /// Tries the bytes; what must hold and does not is a trap.
     public func take(_ bytes: UnsafeRawBufferPointer) {
+        if self == .http { return unsafe Self.http(bytes) }
+        Self.readers.withLock { unsafe take(bytes, with: $0) }
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer, with readers: Readers) {
         switch self {
-        case .decoder: unsafe Self.decode(bytes)
-        case .upload: unsafe Self.upload(bytes)
-        case .retry: unsafe Self.retry(bytes)
-        case .sentry: unsafe Self.sentry(bytes)
-        case .otlp: unsafe Self.otlp(bytes)
-        case .records: unsafe Self.records(bytes)
+        case .decoder: unsafe Self.decode(bytes, readers)
+        case .upload: unsafe Self.upload(bytes, readers)
+        case .retry: unsafe Self.retry(bytes, readers)
+        case .sentry: unsafe Self.sentry(bytes, readers)
+        case .otlp: unsafe Self.otlp(bytes, readers)
+        case .records: unsafe Self.records(bytes, readers.documents)
         case .request: unsafe Self.request(bytes)
-        case .http: unsafe Self.http(bytes)
+        case .http: break
         }
     }
 
     private static let append: Int64 = 1_700_000_000_000
 
-    private static func decode(_ bytes: UnsafeRawBufferPointer) {
-        let decoder = EventDecoder()
+    private static func decode(_ bytes: UnsafeRawBufferPointer, _ readers: Readers) {
         var batch = EventBatch()
         var rejected: [RejectedEvent] = []
-        unsafe decoder.decode(bytes, append: append, into: &batch, rejected: &rejected)
+        unsafe readers.decoder.decode(bytes, append: append, into: &batch, rejected: &rejected)
         precondition(batch.events.count <= EventDecoder.eventsMax, "no more than a record has")
         for event in batch.events {
             let end = Int(event.nameOffset) + Int(event.nameLength)
@@ -53,7 +72,7 @@ public enum FuzzSubject: String, CaseIterable, Sendable {
         }
         for event in rejected { check(event, bytes.count) }
         var lines = EventBatch()
-        _ = unsafe ReplayDecoder().decode(bytes, into: &lines, rejected: &rejected)
+        _ = unsafe readers.replay.decode(bytes, into: &lines, rejected: &rejected)
     }
 
     private static func check(_ event: RejectedEvent, _ count: Int) {
@@ -62,24 +81,23 @@ public enum FuzzSubject: String, CaseIterable, Sendable {
     }
 
     /// What the collector accepts, the evaluator must take.
-    private static func upload(_ bytes: UnsafeRawBufferPointer) {
-        guard let upload = try? unsafe UploadSplitter().split(bytes) else { return }
-        check(upload)
+    private static func upload(_ bytes: UnsafeRawBufferPointer, _ readers: Readers) {
+        guard let upload = try? unsafe readers.splitter.split(bytes) else { return }
+        check(upload, readers)
         for event in upload.rejected { check(event, bytes.count) }
         precondition(
             upload.accepted + upload.rejected.count <= UploadSplitter.eventsMax, "none is made up")
-        precondition(DocumentReader().read(upload.answer()) != nil, "the answer is JSON")
+        precondition(readers.documents.read(upload.answer()) != nil, "the answer is JSON")
     }
 
-    private static func check(_ upload: Upload) {
-        let decoder = EventDecoder()
+    private static func check(_ upload: Upload, _ readers: Readers) {
         for record in upload.records {
             var batch = EventBatch()
             var rejected: [RejectedEvent] = []
             let key = Array(record.app.text.utf8)
             unsafe record.value.withUnsafeBytes { value in
                 unsafe key.withUnsafeBytes { key in
-                    unsafe decoder.decode(
+                    unsafe readers.decoder.decode(
                         value, append: append, from: .topic(record.type, key: key), into: &batch,
                         rejected: &rejected)
                 }
@@ -89,38 +107,37 @@ public enum FuzzSubject: String, CaseIterable, Sendable {
         }
     }
 
-    private static func retry(_ bytes: UnsafeRawBufferPointer) {
-        let upload = unsafe RetryDecoder().decode([UInt8](bytes), append: append)
-        check(upload)
+    private static func retry(_ bytes: UnsafeRawBufferPointer, _ readers: Readers) {
+        let upload = unsafe readers.retry.decode([UInt8](bytes), append: append)
+        check(upload, readers)
         for event in upload.rejected { check(event, bytes.count) }
     }
 
-    private static func sentry(_ bytes: UnsafeRawBufferPointer) {
+    private static func sentry(_ bytes: UnsafeRawBufferPointer, _ readers: Readers) {
         let bytes = unsafe [UInt8](bytes)
-        let reader = DocumentReader()
+        let reader = readers.documents
         guard let app = AppID("app"), let envelope = SentryEnvelope(bytes, reader) else { return }
-        check(envelope.events(app: app, of: bytes, reader))
+        check(envelope.events(app: app, of: bytes, reader), readers)
     }
 
-    private static func otlp(_ bytes: UnsafeRawBufferPointer) {
+    private static func otlp(_ bytes: UnsafeRawBufferPointer, _ readers: Readers) {
         let bytes = unsafe [UInt8](bytes)
-        for logs in [OTLPLogs(protobuf: bytes), OTLPLogs(json: bytes, DocumentReader())] {
+        for logs in [OTLPLogs(protobuf: bytes), OTLPLogs(json: bytes, readers.documents)] {
             guard let logs else { continue }
-            check(logs.events { AppID($0 ?? "app") })
+            check(logs.events { AppID($0 ?? "app") }, readers)
         }
     }
 
     /// What we make of another protocol is always an upload.
-    private static func check(_ events: ForeignEvents) {
+    private static func check(_ events: ForeignEvents, _ readers: Readers) {
         for body in events.uploads {
-            let upload = unsafe body.withUnsafeBytes { unsafe try? UploadSplitter().split($0) }
+            let upload = unsafe body.withUnsafeBytes { unsafe try? readers.splitter.split($0) }
             precondition(upload != nil, "it is an upload")
-            if let upload { check(upload) }
+            if let upload { check(upload, readers) }
         }
     }
 
-    private static func records(_ bytes: UnsafeRawBufferPointer) {
-        let reader = DocumentReader()
+    private static func records(_ bytes: UnsafeRawBufferPointer, _ reader: DocumentReader) {
         func again<Record: Equatable>(
             _ record: Record?, _ encode: (Record) -> [UInt8],
             _ decode: (UnsafeRawBufferPointer) throws -> Record
@@ -142,6 +159,12 @@ public enum FuzzSubject: String, CaseIterable, Sendable {
         unsafe again(
             try? unsafe DeadRecord.decode(bytes, with: reader), { $0.encode() },
             { try unsafe DeadRecord.decode($0, with: reader) })
+        unsafe again(
+            try? unsafe ControlRecord.decode(bytes, with: reader), { $0.encode() },
+            { try unsafe ControlRecord.decode($0, with: reader) })
+        var ledger = ControlLedger()
+        unsafe ledger.take(offset: 0, value: bytes, with: reader)
+        precondition(ledger.end == 1, "none holds up the next")
         if let value = unsafe reader.read(bytes) { _ = try? PolicyDocument.policy(value) }
     }
 

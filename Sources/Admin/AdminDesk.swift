@@ -10,6 +10,8 @@ package import Runtime
 package final class AdminDesk: Sendable {
     /// A policy document and what surrounds it.
     private static let bodyBytesMax = PolicyDocument.bytesMax + 4_096
+    /// Decisions in a history that is asked for without a limit.
+    private static let historyDefault = 100
 
     /// Tries what would be decided on what the log still has of the last hour: what holds now, and
     /// what would hold. Throws what a person should be told.
@@ -115,9 +117,12 @@ package final class AdminDesk: Sendable {
     }
 
     private func history(_ request: Request) throws -> Response {
-        let limit = request.query("limit").flatMap { Int($0) } ?? 100
-        guard limit > 0 else {
-            return .error(400, "limit is not a number", hint: "Give a whole number from 1 on.")
+        var limit = Self.historyDefault
+        if let text = request.query("limit"), !text.isEmpty {
+            guard let number = Int(text), number > 0 else {
+                return .error(400, "limit is not a number", hint: "Give a whole number from 1 on.")
+            }
+            limit = number
         }
         let entries = try read { $0.entries }.reversed().prefix(limit)
         return .json(

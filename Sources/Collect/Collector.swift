@@ -42,8 +42,12 @@ package struct Collector: Sendable {
                 .post, "/v1/events", bodyBytesMax: UploadSplitter.uploadBytesMax, admit: admit,
                 answer)
         ]
-            + SentryEndpoint(gatekeeper, intake, parsers, metrics).routes
-            + OTLPEndpoint(gatekeeper, intake, parsers, metrics).routes
+            + SentryEndpoint(foreign: foreign("sentry"), parsers: parsers).routes
+            + OTLPEndpoint(foreign: foreign("otlp"), parsers: parsers).routes
+    }
+
+    private func foreign(_ name: String) -> ForeignIntake {
+        ForeignIntake(name: name, gatekeeper: gatekeeper, intake: intake, metrics: metrics)
     }
 
     /// Looks at a request before its body is read.

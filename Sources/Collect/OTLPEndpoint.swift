@@ -9,20 +9,10 @@ struct OTLPEndpoint: Sendable {
     private static let json = "application/json"
     private static let protobuf = "application/x-protobuf"
 
-    private let foreign: ForeignIntake
-    private let gatekeeper: Gatekeeper
-    private let intake: Intake
-    private let parsers: ParserPool
+    let foreign: ForeignIntake
+    let parsers: ParserPool
 
-    init(
-        _ gatekeeper: Gatekeeper, _ intake: Intake, _ parsers: ParserPool, _ metrics: CollectMetrics
-    ) {
-        foreign = ForeignIntake(
-            name: "otlp", gatekeeper: gatekeeper, intake: intake, metrics: metrics)
-        self.gatekeeper = gatekeeper
-        self.intake = intake
-        self.parsers = parsers
-    }
+    private var gatekeeper: Gatekeeper { foreign.gatekeeper }
 
     var routes: [Route] {
         [
@@ -40,7 +30,9 @@ struct OTLPEndpoint: Sendable {
         switch gatekeeper.pass(request, key: request.bearerToken) {
         case .failure(let denial): return Self.told(denial.response, isJSON)
         case .success(let pass):
-            return (gatekeeper.refusal(pass) ?? intake.refusal).map { Self.told($0, isJSON) }
+            return (gatekeeper.refusal(pass) ?? foreign.intake.refusal).map {
+                Self.told($0, isJSON)
+            }
         }
     }
 

@@ -7,20 +7,10 @@ import HTTPServer
 /// Takes envelopes. What has no meaning here is counted and answered as if it had: an SDK must not
 /// keep it, retry it or complain.
 struct SentryEndpoint: Sendable {
-    private let foreign: ForeignIntake
-    private let gatekeeper: Gatekeeper
-    private let intake: Intake
-    private let parsers: ParserPool
+    let foreign: ForeignIntake
+    let parsers: ParserPool
 
-    init(
-        _ gatekeeper: Gatekeeper, _ intake: Intake, _ parsers: ParserPool, _ metrics: CollectMetrics
-    ) {
-        foreign = ForeignIntake(
-            name: "sentry", gatekeeper: gatekeeper, intake: intake, metrics: metrics)
-        self.gatekeeper = gatekeeper
-        self.intake = intake
-        self.parsers = parsers
-    }
+    private var gatekeeper: Gatekeeper { foreign.gatekeeper }
 
     var routes: [Route] {
         ["/api/{project}/envelope/", "/api/{project}/envelope"].map { pattern in
@@ -35,7 +25,8 @@ struct SentryEndpoint: Sendable {
             if case .success(let pass) = gatekeeper.pass(request, key: nil) {
                 return refusal(pass, request)
             }
-            return (gatekeeper.refusal(ofStranger: request) ?? intake.refusal).map(Self.told)
+            return (gatekeeper.refusal(ofStranger: request) ?? foreign.intake.refusal).map(
+                Self.told)
         }
         switch gatekeeper.pass(request, key: key) {
         case .failure(let denial): return Self.told(denial.response)
@@ -47,7 +38,7 @@ struct SentryEndpoint: Sendable {
         if pass.grant.app(ofProject: request.parameter("project")) == nil {
             return Self.told(Self.wrongProject)
         }
-        return (gatekeeper.refusal(pass) ?? intake.refusal).map(Self.told)
+        return (gatekeeper.refusal(pass) ?? foreign.intake.refusal).map(Self.told)
     }
 
     private static let wrongProject = Response.error(

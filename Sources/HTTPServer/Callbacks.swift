@@ -62,7 +62,7 @@ enum Callbacks {
     ) {
         if code == .CONNECTION_NOTIFY_STARTED {
             let connection = Connection(
-                descriptor: unsafe adbrake_mhd_socket(handle), receiveBy: listener.headersBy())
+                descriptor: unsafe adbrake_mhd_socket(handle), deadline: listener.headersBy())
             listener.connections.add(connection)
             listener.meters.open(listener.connections.count)
             unsafe context = Unmanaged.passRetained(connection).toOpaque()
@@ -84,7 +84,7 @@ enum Callbacks {
         // Bytes that are not UTF-8 become the replacement character; the target then fits no route.
         let exchange = Exchange(
             connection: connection, targetText: unsafe String(cString: target), listener: listener)
-        connection.mustReceive(by: listener.bodyBy())
+        connection.mustBeDone(by: listener.bodyBy())
         connection.noteRequest()
         listener.running.withLock { $0 += 1 }
         return unsafe Unmanaged.passRetained(exchange).toOpaque()
@@ -111,7 +111,7 @@ enum Callbacks {
             return exchange.refuseNow(response) ? .YES : .NO
         }
         if case .reuse(let answer, let isHeld) = exchange.plan {
-            exchange.connection.mustReceive(by: Connection.never)
+            exchange.connection.mustBeDone(by: listener.answerBy())
             exchange.isAnswered = true
             return unsafe answer.send(to: handle, isHeld: isHeld)
         }
@@ -119,8 +119,8 @@ enum Callbacks {
             return unsafe exchange.receive(piece) ? .YES : .NO
         }
         if case .answered = exchange.plan { return .NO }
-        // Complete: from here on time is ours, not the client's.
-        exchange.connection.mustReceive(by: Connection.never)
+        // Complete: until the answer is ready time is ours, not the client's.
+        exchange.connection.mustBeDone(by: Connection.never)
         let start = SystemClock.monotonicNanoseconds()
         let version = listener.cache?.currentVersion
         let response = exchange.answer()
@@ -129,6 +129,9 @@ enum Callbacks {
         listener.meters.answered(
             route: exchange.routeLabel, response,
             nanoseconds: SystemClock.monotonicNanoseconds() - start)
+        if case .bytes = response.body {
+            exchange.connection.mustBeDone(by: listener.answerBy())
+        }
         return unsafe send(response, listener, exchange, handle)
     }
 
@@ -177,7 +180,7 @@ enum Callbacks {
         } else {
             listener.running.withLock { $0 -= 1 }
         }
-        exchange.connection.mustReceive(by: listener.headersBy())
+        exchange.connection.mustBeDone(by: listener.headersBy())
     }
 
     private static func copyHeaders(of handle: OpaquePointer, to exchange: Exchange) {
@@ -295,7 +298,7 @@ extension HTTPListener {
             answer.whole.bytes.count < Exchange.compressBytesMin,
             let prepared = PreparedAnswer(
                 answer, version: version, now: SystemClock.monotonicNanoseconds(),
-                route: exchange.routeLabel, meters: meters)
+                for: exchange, meters: meters)
         else { return }
         cache.keep(prepared, for: exchange.targetText)
     }
@@ -312,6 +315,11 @@ extension HTTPListener {
     /// When a request whose line has come has to be complete.
     func bodyBy() -> Int64 {
         SystemClock.monotonicMilliseconds() + Int64(settings.receiveSeconds) * 1_000
+    }
+
+    /// When the client has to have read an answer that it is given now.
+    func answerBy() -> Int64 {
+        SystemClock.monotonicMilliseconds() + Int64(settings.answerSeconds) * 1_000
     }
 
     /// Takes a stream among those to be ended by `stop`; it is no running request any more.

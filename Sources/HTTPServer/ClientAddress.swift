@@ -9,11 +9,17 @@ package enum ClientAddress {
     /// What limits count by: an IPv4 address, or the first half of an IPv6 address, since whoever
     /// has one of those has all that share it. What is no address stands for itself.
     package static func group(_ address: String) -> String {
+        let address = unmapped(address)
         guard address.contains(":"), let bytes = ipv6(address) else { return address }
-        if bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xff, bytes[11] == 0xff {
-            return bytes[12...].map(String.init).joined(separator: ".")
-        }
         return bytes[..<8].map { String($0, radix: 16) }.joined(separator: ":") + "/64"
+    }
+
+    /// The IPv4 address that an IPv6 address stands for, or the address itself.
+    static func unmapped(_ address: String) -> String {
+        guard address.contains(":"), let bytes = ipv6(address),
+            bytes[..<10].allSatisfy({ $0 == 0 }), bytes[10] == 0xff, bytes[11] == 0xff
+        else { return address }
+        return bytes[12...].map(String.init).joined(separator: ".")
     }
 
     /// The client's address behind proxies that are trusted: the last hop of `X-Forwarded-For`
@@ -24,7 +30,7 @@ package enum ClientAddress {
         guard trusted.contains(peer) else { return peer }
         for hop in headers.list("X-Forwarded-For").suffix(hopsMax).reversed() {
             guard isAddress(hop) else { return peer }
-            if !trusted.contains(hop) { return hop }
+            if !trusted.contains(unmapped(hop)) { return hop }
         }
         return peer
     }

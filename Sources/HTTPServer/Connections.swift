@@ -1,5 +1,5 @@
-// Open connections: how many there may be, and their deadlines. Who sends too slowly is cut off,
-// whatever it sends.
+// Open connections: how many there may be, and their deadlines. Who sends or reads too slowly is
+// cut off, whatever it sends.
 import Glibc
 import Runtime
 import Synchronization
@@ -8,23 +8,24 @@ import Synchronization
 final class Connection: Sendable {
     let descriptor: Int32
     let remoteAddress: String
-    /// Monotonic ms by which the request has to be complete; `never` while it is answered.
-    private let receiveBy: Atomic<Int64>
+    /// Monotonic ms by which the client has to have sent its request, or to have read the answer;
+    /// `never` while the answer is made, and for streams.
+    private let deadline: Atomic<Int64>
     /// Whether a request line has ever come.
     private let asked = Atomic<Bool>(false)
     private let cut = Atomic<Bool>(false)
 
     static let never = Int64.max
 
-    init(descriptor: Int32, receiveBy: Int64) {
+    init(descriptor: Int32, deadline: Int64) {
         self.descriptor = descriptor
-        self.receiveBy = Atomic(receiveBy)
+        self.deadline = Atomic(deadline)
         remoteAddress = ListenSocket.peer(of: descriptor)
     }
 
-    func mustReceive(by deadline: Int64) { receiveBy.store(deadline, ordering: .relaxed) }
+    func mustBeDone(by time: Int64) { deadline.store(time, ordering: .relaxed) }
 
-    func isOverdue(now: Int64) -> Bool { receiveBy.load(ordering: .relaxed) < now }
+    func isOverdue(now: Int64) -> Bool { deadline.load(ordering: .relaxed) < now }
 
     func noteRequest() { asked.store(true, ordering: .relaxed) }
 
@@ -85,7 +86,7 @@ final class Connections: Sendable {
         }
     }
 
-    /// Cuts off those whose request is overdue; returns how many. O(open connections).
+    /// Cuts off those that are overdue; returns how many. O(open connections).
     ///
     /// Under the lock, so that no descriptor is closed and given to another file meanwhile.
     func cutOverdue(now: Int64) -> Int {
@@ -95,7 +96,7 @@ final class Connections: Sendable {
                 connection.noteCut()
                 // The library sees the end of the stream and lets the connection go.
                 shutdown(connection.descriptor, Int32(SHUT_RDWR))
-                connection.mustReceive(by: Connection.never)
+                connection.mustBeDone(by: Connection.never)
                 count += 1
             }
             return count

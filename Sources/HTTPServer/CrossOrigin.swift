@@ -17,8 +17,11 @@ package struct CrossOrigin: Sendable, Equatable {
 
     /// Whether a page of that site may send to the path.
     func allows(_ origin: String, path: String) -> Bool {
-        (origins.contains("*") || origins.contains(origin))
-            && Self.prefixes.contains { path.hasPrefix($0) }
+        (origins.contains("*") || origins.contains(origin)) && Self.isForOthers(path)
+    }
+
+    private static func isForOthers(_ path: String) -> Bool {
+        prefixes.contains { path.hasPrefix($0) }
     }
 
     /// Whether the request comes from a page that may not send it. Reading needs no check: a
@@ -31,12 +34,17 @@ package struct CrossOrigin: Sendable, Equatable {
         return authority.count != 3 || authority[2] != headers["Host"] ?? ""
     }
 
-    /// Adds what a browser wants to see before it hands the answer to a page.
-    func mark(_ response: inout Response, _ headers: Headers, path: String) {
-        guard !origins.isEmpty, let origin = headers["Origin"] else { return }
-        response.headers.add("Vary", "Origin")
-        guard allows(origin, path: path) else { return }
-        response.headers.set("Access-Control-Allow-Origin", origin)
+    /// Adds what a browser wants to see before it hands the answer to a page. What depends on the
+    /// site says so even to who names none, or a cache would give that answer to a page.
+    func mark(_ response: inout Response, origin: String?, path: String) {
+        guard !origins.isEmpty, Self.isForOthers(path) else { return }
+        if origins.contains("*") {
+            response.headers.set("Access-Control-Allow-Origin", "*")
+        } else {
+            response.headers.add("Vary", "Origin")
+            guard let origin, origins.contains(origin) else { return }
+            response.headers.set("Access-Control-Allow-Origin", origin)
+        }
         response.headers.set("Access-Control-Expose-Headers", "ETag, Retry-After")
     }
 

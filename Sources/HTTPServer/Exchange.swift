@@ -29,6 +29,8 @@ final class Exchange {
     /// Without a body, once the headers are there and good.
     private var request: Request?
     private var route: Route?
+    /// Once the target is known to be good.
+    private var path: String?
     var headers = Headers()
     var plan = Plan.undecided
     private var body: [UInt8] = []
@@ -64,15 +66,16 @@ final class Exchange {
 
     private func makePlan(_ methodText: String, _ router: Router) -> Plan {
         if let refusal = framingRefusal { return .refuse(refusal) }
-        guard let method = Method(rawValue: methodText) else {
-            return .refuse(
-                .error(501, reason: "method", "unknown method", hint: "Use GET or POST."))
-        }
         guard let target = RequestTarget(targetText) else {
             return .refuse(
                 .error(
                     400, reason: "target", "malformed path or query",
                     hint: "Escape it as RFC 3986."))
+        }
+        path = target.path
+        // To who asks in an unknown way it helps more to see which ways there are than a 501.
+        guard let method = Method(rawValue: methodText) else {
+            return .refuse(router.refusal(of: methodText, target))
         }
         let address = ClientAddress.client(
             peer: connection.remoteAddress, headers, trusted: settings.trustedProxies)
@@ -115,9 +118,16 @@ final class Exchange {
 
     /// The response with what browsers need to see.
     func marked(_ response: Response) -> Response {
-        guard let request else { return response }
+        marked(response, origin: headers["Origin"])
+    }
+
+    /// The response to who names no site.
+    func markedForNoSite(_ response: Response) -> Response { marked(response, origin: nil) }
+
+    private func marked(_ response: Response, origin: String?) -> Response {
+        guard let path else { return response }
         var response = response
-        settings.crossOrigin.mark(&response, headers, path: request.path)
+        settings.crossOrigin.mark(&response, origin: origin, path: path)
         return response
     }
 
@@ -204,7 +214,7 @@ final class Exchange {
         isAnswered = true
         meters.answered(route: route, response, nanoseconds: 0)
         shutdown(connection.descriptor, Int32(SHUT_WR))
-        connection.mustReceive(by: SystemClock.monotonicMilliseconds() + Self.drainMilliseconds)
+        connection.mustBeDone(by: SystemClock.monotonicMilliseconds() + Self.drainMilliseconds)
         return true
     }
 

@@ -32,6 +32,8 @@ package final class HTTPListener: Sendable {
         package var idleSeconds = 60
         /// A request has to be complete so long after its headers, however slowly it is sent.
         package var receiveSeconds = 30
+        /// An answer that is no stream has to be read so long after it was ready, however slowly.
+        package var answerSeconds = 120
         /// Headers of a request and the buffers of its answer.
         package var connectionMemoryBytes = 32 << 10
         /// PEM texts; both or none.
@@ -122,7 +124,7 @@ package final class HTTPListener: Sendable {
             while !end.wait(milliseconds: Self.watchMilliseconds) {
                 let cut = connections.cutOverdue(now: SystemClock.monotonicMilliseconds())
                 meters.cut(.slow, count: cut)
-                if cut > 0 { log.debug("slow senders were cut off", ["count": LogValue(cut)]) }
+                if cut > 0 { log.debug("slow clients were cut off", ["count": LogValue(cut)]) }
             }
         }
         let begun = unsafe Life(

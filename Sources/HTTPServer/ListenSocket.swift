@@ -84,15 +84,17 @@ enum ListenSocket {
         }
     }
 
-    /// The numeric text of an address, empty for a family that has none.
+    /// The numeric text of an address, empty for a family that has none. An IPv4 address that comes
+    /// through a socket of IPv6 is one of IPv4 all the same.
     static func text(of address: UnsafePointer<sockaddr>, _ size: socklen_t) -> String {
         // The name is large enough for every numeric address.
         var name = [CChar](repeating: 0, count: Int(NI_MAXHOST))
         let status = unsafe getnameinfo(
             address, size, &name, socklen_t(name.count), nil, 0, NI_NUMERICHOST)
         guard status == 0 else { return "" }
-        return String(
+        let text = String(
             decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return ClientAddress.unmapped(text)
     }
 
     private static func reason(_ number: Int32) -> String {

@@ -21,7 +21,7 @@ struct ListenerMeters: Sendable {
         case headers
         /// The client left before its request was complete.
         case aborted
-        /// The request was not complete in time.
+        /// The request was not complete in time, or its answer not read.
         case slow
     }
 

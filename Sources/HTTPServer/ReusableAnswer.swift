@@ -51,11 +51,14 @@ final class PreparedAnswer: @unchecked Sendable {
     private let seconds: Histogram
 
     init?(
-        _ answer: ReusableAnswer, version: UInt64, now: Int64, route: String,
+        _ answer: ReusableAnswer, version: UInt64, now: Int64, for exchange: Exchange,
         meters: ListenerMeters
     ) {
-        guard let whole = unsafe Self.make(answer.whole) else { return nil }
-        guard let unchanged = unsafe Self.make(answer.unchanged) else {
+        // Only who names no site is given it again.
+        guard let whole = unsafe Self.make(exchange.markedForNoSite(answer.whole)) else {
+            return nil
+        }
+        guard let unchanged = unsafe Self.make(exchange.markedForNoSite(answer.unchanged)) else {
             unsafe MHD_destroy_response(whole)
             return nil
         }
@@ -67,6 +70,7 @@ final class PreparedAnswer: @unchecked Sendable {
         self.version = version
         endsAt = now + answer.milliseconds * 1_000_000
         counter = answer.counter
+        let route = exchange.routeLabel
         self.meters = [200, 304].map { meters.answers(route: route, status: $0) }
         seconds = meters.seconds(route: route)
     }

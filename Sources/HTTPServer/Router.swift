@@ -62,6 +62,9 @@ package struct Router: Sendable {
         case answer(Response)
     }
 
+    /// More of a method that is none is not repeated.
+    private static let methodCharactersMax = 32
+
     private let routes: [Route]
 
     package init(_ routes: [Route]) {
@@ -84,23 +87,36 @@ package struct Router: Sendable {
             guard let parameters = route.parameters(for: target.segments) else { continue }
             if route.method == wanted { return .route(route, parameters: parameters) }
             allowed.insert(route.method)
-            if route.method == .get { allowed.insert(.head) }
         }
-        guard !allowed.isEmpty else {
-            return .answer(
-                .error(
-                    404, reason: "path", "no such path",
-                    hint: "See the list of paths in the README."))
+        if method == .options, let allow = Self.allow(allowed) {
+            return .answer(Response(204).with("Allow", allow))
         }
-        allowed.insert(.options)
-        let allow = Method.allCases.filter(allowed.contains).map(\.rawValue).joined(separator: ", ")
-        let answer =
-            method == .options
-            ? Response(204)
-            : Response.error(
-                405, reason: "method", "\(method.rawValue) is not for this path",
-                hint: "Use \(allow).")
-        return .answer(answer.with("Allow", allow))
+        return .answer(Self.refusal(of: method.rawValue, allowed))
+    }
+
+    /// The answer to a method that no route has.
+    func refusal(of method: String, _ target: RequestTarget) -> Response {
+        let fitting = routes.filter { $0.parameters(for: target.segments) != nil }
+        return Self.refusal(of: method, Set(fitting.map(\.method)))
+    }
+
+    private static func refusal(of method: String, _ methods: Set<Method>) -> Response {
+        guard let allow = allow(methods) else {
+            return .error(
+                404, reason: "path", "no such path", hint: "See the list of paths in the README.")
+        }
+        return Response.error(
+            405, reason: "method", "\(method.prefix(methodCharactersMax)) is not for this path",
+            hint: "Use \(allow)."
+        ).with("Allow", allow)
+    }
+
+    /// What a path with routes of these methods can be asked; nil when there are none.
+    private static func allow(_ methods: Set<Method>) -> String? {
+        guard !methods.isEmpty else { return nil }
+        var methods = methods.union([.options])
+        if methods.contains(.get) { methods.insert(.head) }
+        return Method.allCases.filter(methods.contains).map(\.rawValue).joined(separator: ", ")
     }
 
     /// Matches and answers: a whole request without a socket.

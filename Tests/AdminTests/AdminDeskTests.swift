@@ -15,7 +15,7 @@ import Testing
     private static let reader = "fedcba9876543210"
 
     private let log = MemoryLog(partitions: 2)
-    private let router: Router
+    private let routes: [Route]
     /// What was rehearsed: how many overrides and assignments there would have been.
     private let rehearsed = Counts()
 
@@ -38,8 +38,10 @@ import Testing
             },
             logger: Logger(part: "admin", to: NoSink()), metrics: Metrics(),
             wallMilliseconds: { Self.now })
-        router = Router(desk.routes)
+        routes = desk.routes
     }
+
+    private var router: Router { Router(routes) }
 
     private func ask(
         _ method: Method, _ target: String, token: String? = AdminDeskTests.writer,
@@ -116,6 +118,12 @@ import Testing
         let release = #"{"type":"override","app":"my.app","removed":true,"reason":"ok"}"#
         #expect(try decide(release).status == 201)
         #expect(try ask(.get, "/v1/control").document["overrides"]?.array?.isEmpty == true)
+    }
+
+    @Test func `a limit of the history is a number or nothing`() throws {
+        for (limit, status) in [("", 200), ("7", 200), ("0", 400), ("-1", 400), ("many", 400)] {
+            #expect(try ask(.get, "/v1/control/history?limit=\(limit)").status == status)
+        }
     }
 
     @Test func `a record that somebody else has written wrongly is shown as ignored`() throws {
@@ -197,6 +205,6 @@ import Testing
 }
 
 /// Lines that nobody reads.
-private struct NoSink: LogSink {
+struct NoSink: LogSink {
     func write(_ line: LogLine) {}
 }

@@ -38,7 +38,9 @@ struct GateWorld {
     let time = ManualTime()
     let metrics = Metrics()
     let lines = LineSink()
-    let router: Router
+    let routes: [Route]
+
+    var router: Router { Router(routes) }
 
     init(keys: String? = nil, _ change: (inout CollectSettings) -> Void = { _ in }) throws {
         var settings = CollectSettings()
@@ -48,7 +50,7 @@ struct GateWorld {
             log: log, keys: { read }, settings: settings,
             logger: Logger(part: "collect", level: .trace, to: lines),
             metrics: CollectMetrics(metrics), clocks: time.clocks)
-        router = Router(collector.routes)
+        routes = collector.routes
     }
 
     func post(

@@ -126,6 +126,24 @@ import Testing
         #expect(silent.isClosedByServer())
     }
 
+    @Test func `Who does not read the answer is cut off, however much it keeps alive`() throws {
+        let metrics = Metrics()
+        // More than the buffers of both sockets take.
+        let body = [UInt8](repeating: 32, count: 24 << 20)
+        let large = Route(.get, "/large") { _ in Response(200, body: body) }
+        let listener = try ListenerTests.start(metrics: metrics, more: [large]) {
+            $0.answerSeconds = 1
+        }
+        defer { listener.stop() }
+        let client = try Client(port: listener.port, receiveBufferBytes: 4_096)
+        client.send("GET /large HTTP/1.1\r\nHost: test\r\n\r\n")
+        #expect(ListenerRefusalTests.count("slow", reaches: 1, metrics))
+        // Who reads has all of it.
+        let reader = try Client(port: listener.port)
+        #expect(try reader.get("/large").body.count == 24 << 20)
+        #expect(try reader.get("/hello/a").status == 200)
+    }
+
     @Test func `Running requests are finished before the listener stops`() throws {
         let started = StopSignal()
         let release = StopSignal()

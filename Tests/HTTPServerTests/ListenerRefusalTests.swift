@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct ListenerRefusalTests {
     /// Waits until the refusals for a reason have come to a number.
-    private static func count(
+    static func count(
         _ reason: String, route: String = "none", reaches number: Int, _ metrics: Metrics
     ) -> Bool {
         let line =
@@ -141,7 +141,11 @@ import Testing
         #expect(client("10.0.0.1", "192.0.2.7, 10.0.0.2") == "192.0.2.7")
         #expect(client("192.0.2.9", "192.0.2.7") == "192.0.2.9")
         #expect(client("10.0.0.1", "192.0.2.7, unknown") == "10.0.0.1")
+        #expect(client("10.0.0.1", "192.0.2.7, ::ffff:10.0.0.2") == "192.0.2.7")
         #expect(client("10.0.0.1", "") == "10.0.0.1")
+        // A proxy whose connections come through a socket of IPv6 is the same proxy.
+        #expect(ClientAddress.unmapped("::ffff:10.0.0.1") == "10.0.0.1")
+        #expect(ClientAddress.unmapped("::1") == "::1")
         #expect(ClientAddress.group("::ffff:192.0.2.7") == "192.0.2.7")
         #expect(ClientAddress.group("2001:db8::1") == ClientAddress.group("2001:db8:0:0:9::2"))
         #expect(ClientAddress.group("2001:db8:1::") != ClientAddress.group("2001:db8::1"))
@@ -197,5 +201,31 @@ import Testing
         // What is not of the API is for no other site.
         let hello = try client.get("/hello/x", "Origin: https://a.example\r\n")
         #expect(hello.headers["Access-Control-Allow-Origin"] == nil)
+    }
+
+    @Test func `A cache is told of the site even by an answer to who names none`() throws {
+        let listener = try ListenerTests.start(more: [Self.api]) {
+            $0.crossOrigin = CrossOrigin(["https://a.example"])
+        }
+        defer { listener.stop() }
+        let client = try Client(port: listener.port)
+        let plain = try client.post("/v1/try", [1])
+        #expect(plain.headers["Vary"] == "Origin")
+        #expect(plain.headers["Access-Control-Allow-Origin"] == nil)
+        // Which is for no other site, whoever asks.
+        #expect(try client.get("/hello/x").headers["Vary"] == nil)
+    }
+
+    @Test func `Where every site may ask all are told the same`() throws {
+        let listener = try ListenerTests.start(more: [Self.api]) {
+            $0.crossOrigin = CrossOrigin(["*"])
+        }
+        defer { listener.stop() }
+        let client = try Client(port: listener.port)
+        for headers in ["", "Origin: https://a.example\r\n"] {
+            let answer = try client.post("/v1/try", [1], headers)
+            #expect(answer.headers["Access-Control-Allow-Origin"] == "*")
+            #expect(answer.headers["Vary"] == nil)
+        }
     }
 }

@@ -100,8 +100,13 @@ import Testing
         #expect(method.headers["Allow"] == "POST, OPTIONS")
         #expect(try client.get("/hello/%2e%2e").status == 400)
         #expect(try client.get("/hello/a%2Fb").status == 400)
-        client.send("BREW /count HTTP/1.1\r\nHost: test\r\n\r\n")
-        #expect(try client.answer().status == 501)
+        // One that nobody knows as well.
+        client.send("QUERY /count HTTP/1.1\r\nHost: test\r\n\r\n")
+        let unknown = try client.answer()
+        #expect(unknown.status == 405)
+        #expect(unknown.headers["Allow"] == "POST, OPTIONS")
+        client.send("QUERY /nothing HTTP/1.1\r\nHost: test\r\n\r\n")
+        #expect(try client.answer().status == 404)
     }
 
     @Test func `Chunked bodies arrive whole`() throws {

@@ -76,7 +76,7 @@ import Testing
 
     @Test(arguments: [
         ("GET", "/v1/apps/a%20b", 400), ("GET", "/v1/apps/%ff", 400), ("GET", "/v1/app", 404),
-        ("POST", "/v1/apps/app-1", 405), ("DELETE", "/v1/apps", 405), ("BREW", "/v1/apps", 501),
+        ("POST", "/v1/apps/app-1", 405), ("DELETE", "/v1/apps", 405), ("BREW", "/v1/apps", 405),
         ("GET", "/v1/apps?limit=0", 400), ("GET", "/api/ad/freq-cap", 400),
     ])
     func `what is wrong is answered as HTTP has it, and not kept`(

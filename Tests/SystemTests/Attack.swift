@@ -30,6 +30,10 @@ struct Attack {
             return upload("too_large", "Transfer-Encoding: chunked\r\n", body: body)
         },
         { _ in packed("too_large", bomb) },
+        { _ in packed("too_large", bomb, to: "/api/7/envelope/") },
+        { _ in
+            packed("too_large", bomb, to: "/v1/logs", "Content-Type: application/x-protobuf\r\n")
+        },
         { _ in packed("gzip", Array(bomb.prefix(100)) + [1, 2, 3]) },
         { _ in sized("no_key", session, key: nil) },
         { random in sized("unknown_key", session, key: "\(random.next())-not-a-key") },
@@ -57,6 +61,16 @@ struct Attack {
         { _ in Attack(reason: "method", bytes: head("BREW /v1/events")) },
         { _ in sized("encoding", session, "Content-Encoding: br\r\n") },
         { _ in sized("not_events", Array("7".utf8)) },
+        { random in
+            // As many fields as just fit, of those that are looked for, and a made-up address.
+            let hops = "X-Forwarded-For: \(random.next(below: 256)).0.0.1\r\n"
+            return sized(nil, session, String(repeating: hops, count: 300))
+        },
+        { _ in
+            let another = #"{"type":"session","app":"bank","session":"s"}"#
+            return sized("wrong_app", Array("[\(another)]".utf8))
+        },
+        { _ in sized("project", garbage, to: "/api/8/envelope/") },
         { _ in sized("empty", Array("  ".utf8)) },
         { _ in
             let key = String(repeating: "k", count: 256)
@@ -106,7 +120,9 @@ struct Attack {
         upload(reason, "Content-Length: \(body.count)\r\n\(fields)", body: body, to: path, key: key)
     }
 
-    private static func packed(_ reason: String, _ body: [UInt8]) -> Attack {
-        sized(reason, body, "Content-Encoding: gzip\r\n")
+    private static func packed(
+        _ reason: String, _ body: [UInt8], to path: String = "/v1/events", _ fields: String = ""
+    ) -> Attack {
+        sized(reason, body, to: path, "Content-Encoding: gzip\r\n\(fields)")
     }
 }

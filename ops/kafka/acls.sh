@@ -6,10 +6,11 @@
 #   ops/kafka/acls.sh grant  STAGE=PRINCIPAL...     as collect=User:brake-collect
 #   ops/kafka/acls.sh revoke STAGE=PRINCIPAL...
 #
-# Stages: operator, collect, evaluate, serve, admin, dead (who looks at dead letters and retries
-# them), consumer. A principal may have several. From the environment: BOOTSTRAP (localhost:9092),
-# COMMAND_CONFIG (a file of Java client properties for an administrator of the cluster),
-# ADBRAKE_PREFIX (adbrake-), KAFKA_HOME (else as find.sh finds it).
+# Stages: operator, collect, evaluate, serve, admin (what an edge with --admin-listen needs besides
+# serve's), dead (who looks at dead letters and retries them), consumer. A principal may have
+# several. From the environment: BOOTSTRAP (localhost:9092), COMMAND_CONFIG (a file of Java client
+# properties for an administrator of the cluster), ADBRAKE_PREFIX (adbrake-), KAFKA_HOME (else as
+# find.sh finds it).
 set -euo pipefail
 
 prefix=${ADBRAKE_PREFIX:-adbrake-}
@@ -37,9 +38,8 @@ evaluate group literal Read ${prefix}evaluate
 evaluate transactional-id prefixed Write $prefix
 serve topic prefixed Describe $prefix
 serve topic literal Read ${prefix}throttle,${prefix}epoch,${prefix}notice,${prefix}control
-admin topic prefixed Describe $prefix
-admin topic literal Read,Write ${prefix}control
-admin topic literal Read $inputs,${prefix}epoch,${prefix}snapshot,${prefix}throttle
+admin topic literal Write ${prefix}control
+admin topic literal Read $inputs,${prefix}snapshot
 dead topic prefixed Describe $prefix
 dead topic literal Read,Write $inputs,${prefix}dead
 dead transactional-id literal Write ${prefix}appender-dead-retry

@@ -11,7 +11,8 @@ home=$("$here/find.sh")
 first_port=${PORT:-29492}
 # For a stage to be ready, or to say what it misses.
 patience=40
-stages=(operator collect evaluate serve consumer)
+stages=(operator collect evaluate serve admin dead consumer)
+token=0123456789abcdef0123456789abcdef
 failures=0 checks=0
 
 folder=$(mktemp -d)
@@ -44,14 +45,18 @@ report() { # whether it held, what
 }
 
 declare -A ports=([collect]=$((first_port + 5)) [evaluate]=$((first_port + 6))
-    [serve]=$((first_port + 7)))
+    [serve]=$((first_port + 7)) [admin]=$((first_port + 8)) [people]=$((first_port + 9)))
 log_of() { echo "kafka:127.0.0.1:$((first_port + 2))"; }
 conf_of() { echo "$folder/broker/tls/$1.conf"; }
 
 begin() { # stage, options: starts it and sets `pid`
-    local stage=$1
+    local stage=$1 command=$1
     shift
-    timeout --foreground 300 "$program" "$stage" --log "$(log_of)" \
+    if [[ $stage == admin ]]; then
+        command=serve
+        set -- --admin-listen "127.0.0.1:${ports[people]}" --admin-tokens "$folder/tokens" "$@"
+    fi
+    timeout --foreground 300 "$program" "$command" --log "$(log_of)" \
         --kafka-config "$(conf_of "$stage")" --instance test \
         --listen "127.0.0.1:${ports[$stage]}" "$@" >"$folder/$stage.log" 2>&1 &
     pid=$!
@@ -80,6 +85,27 @@ accepted() { post "$1" && grep -q '"accepted":1' "$folder/answer"; }
 shows_app() {
     curl -s -m 5 "http://127.0.0.1:${ports[serve]}/v1/apps" | grep -q '"cause":"initial"'
 }
+# A decision of a person, tried or taken down.
+decides() {
+    "$program" admin at-least --app '*' --state Caution --reason night --token-file \
+        "$folder/token" --admin "http://127.0.0.1:${ports[people]}" "$@" >"$folder/said" 2>&1
+}
+# Whether an edge shows what was decided.
+obeys() {
+    curl -s -m 5 "http://127.0.0.1:${ports[$1]}/v1/apps" | grep -q '"cause":"override"'
+}
+dead() {
+    "$program" dead "$@" --log "$(log_of)" --kafka-config "$(conf_of dead)" \
+        >"$folder/dead.log" 2>&1
+}
+# An event under another app's key, longer than a letter keeps, which the evaluator sets aside.
+misplace() {
+    printf 'other.app\t{"type":"session","app":"late.app","session":"s","pad":"%01500d"}' 0 \
+        | kcat -b "127.0.0.1:$first_port" -P -t adbrake-session -p 0 -K $'\t'
+}
+lies_there() { # so many letters
+    dead count --reason wrong_app --json && grep -q "\"letters\":$1," "$folder/dead.log"
+}
 reads() { kcat -F "$(conf_of consumer)" -b "127.0.0.1:$((first_port + 2))" -C -e -q "$@" 2>&1; }
 
 acl() { # --add or --remove, principal, operation, kind, name
@@ -98,6 +124,11 @@ without() { # stage, operation, kind, name, pattern; then options
         operator) "$program" topics create --log "$(log_of)" --replicas 1 --partitions 4 \
             --kafka-config "$(conf_of operator)" "$@" >"$folder/operator.log" 2>&1 || true ;;
         consumer) reads -t "$name" >"$folder/consumer.log" || true ;;
+        dead) dead retry --reason wrong_app || true ;;
+        admin)
+            begin admin
+            if wait_until is_well admin; then decides "$@" || true; fi
+            ;;
         collect)
             begin collect
             if wait_until is_well collect; then post session || true; fi
@@ -109,7 +140,7 @@ without() { # stage, operation, kind, name, pattern; then options
     else
         report no "$stage without $operation on $kind $name says: $(tail -n 2 "$folder/$stage.log")"
     fi
-    case $stage in operator | consumer) ;; *) end "$pid" ;; esac
+    case $stage in operator | consumer | dead) ;; *) end "$pid" ;; esac
     acl --remove "$stage" "$operation" "$kind" "$name"
 }
 
@@ -117,6 +148,9 @@ without() { # stage, operation, kind, name, pattern; then options
 "$here/broker.sh" certificate "$folder/broker" "${stages[@]}"
 grants=()
 for stage in "${stages[@]}"; do grants+=("$stage=User:$stage"); done
+grants+=(serve=User:admin)
+echo "$token anna write" >"$folder/tokens"
+echo "$token" >"$folder/token"
 BOOTSTRAP=127.0.0.1:$first_port "$here/acls.sh" grant "${grants[@]}" >/dev/null
 
 echo "Each stage with its own rights:"
@@ -143,9 +177,26 @@ else report no "collect sets a bad event aside: $(cat "$folder/answer")"; fi
 if [[ $(reads -t adbrake-throttle | tail -n 1) == *'"cause":"initial"'* ]]; then
     report yes "an own consumer reads throttle"
 else report no "an own consumer reads throttle: $(reads -t adbrake-throttle | tail -n 2)"; fi
+begin admin && desk=$pid
+if wait_until is_well admin && decides --dry-run && grep -q 'another way' "$folder/said"; then
+    report yes "admin tries a decision"
+else report no "admin tries a decision: $(tail -n 2 "$folder/said" "$folder/admin.log")"; fi
+if decides && wait_until obeys admin && wait_until obeys serve; then
+    report yes "admin takes a decision down, and every edge shows it"
+else report no "admin takes a decision down: $(tail -n 2 "$folder/said" "$folder/admin.log")"; fi
+misplace
+if wait_until lies_there 1 && dead list && grep -q wrong_app "$folder/dead.log"; then
+    report yes "dead counts and lists letters"
+else report no "dead counts and lists letters: $(tail -n 2 "$folder/dead.log")"; fi
+if dead retry --reason wrong_app && grep -q '1 letters retried' "$folder/dead.log"; then
+    report yes "dead retries a letter that is read from its input"
+else report no "dead retries a letter: $(tail -n 2 "$folder/dead.log")"; fi
+misplace
+wait_until lies_there 2 || report no "a second letter comes"
+end "$desk"
 end "$edge"
 end "$evaluator"
-if grep -hE '"level":"error"' "$folder"/{collect,evaluate,serve}.log; then
+if grep -hE '"level":"error"' "$folder"/{collect,evaluate,serve,admin}.log; then
     report no "nobody had anything to complain of"
 else report yes "nobody had anything to complain of"; fi
 
@@ -171,6 +222,14 @@ without serve Read topic adbrake-throttle 'adbrake-throttle.*AUTHORIZATION.* Rea
 without serve Read topic adbrake-epoch 'adbrake-epoch.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-notice 'adbrake-notice.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-control 'adbrake-control.*AUTHORIZATION.* Read on'
+without admin Write topic adbrake-control 'append.*adbrake-control.*AUTHORIZATION.* Write on'
+without admin Read topic adbrake-crash 'adbrake-crash.*AUTHORIZATION.* Read on' --dry-run
+without dead Read topic adbrake-dead 'adbrake-dead.*AUTHORIZATION.* Read on'
+without dead Read topic adbrake-session 'adbrake-session.*AUTHORIZATION.* Read on'
+without dead Write topic adbrake-session 'AUTHORIZATION.*adbrake-session.* Write'
+without dead Write topic adbrake-dead 'AUTHORIZATION.*adbrake-dead.* Write'
+without dead Write transactional-id adbrake-appender-dead-retry \
+    'adbrake-appender-dead-retry.*AUTHORIZATION.* Write on the transactional id'
 without consumer Read topic adbrake-throttle 'Topic authorization failed'
 without operator DescribeConfigs topic adbrake-crash \
     'adbrake-crash.*AUTHORIZATION.* DescribeConfigs on'
