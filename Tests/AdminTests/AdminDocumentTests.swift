@@ -58,13 +58,29 @@ import Testing
         #expect(try history == Self.example("control_history/one-of-each-kind.json"))
     }
 
-    @Test func `what is refused tells all problems as the example has them`() throws {
+    private func post(_ body: [UInt8]) throws -> Response {
         let target = try #require(RequestTarget("/v1/control"))
+        let headers = Headers([("Authorization", "Bearer \(Self.token)")])
+        return Router(desk.routes).respond(
+            to: Request(.post, target, headers: headers, body: body))
+    }
+
+    @Test func `a decision is taken if its schema allows it`() throws {
+        for (kind, status) in [("valid", 201), ("invalid", 422)] {
+            let folder = Self.examples.deletingLastPathComponent()
+                .appending(path: "\(kind)/decision")
+            let files = try FileManager.default.contentsOfDirectory(atPath: folder.path())
+            #expect(files.count > 1)
+            for file in files.sorted() {
+                let body = try Data(contentsOf: folder.appending(path: file))
+                #expect(try post([UInt8](body)).status == status, "\(file)")
+            }
+        }
+    }
+
+    @Test func `what is refused tells all problems as the example has them`() throws {
         let body = #"{"type":"cap","app":"*","country":"*","per_hour":9,"per_day":3}"#
-        let request = Request(
-            .post, target, headers: Headers([("Authorization", "Bearer \(Self.token)")]),
-            body: Array(body.utf8))
-        let response = Router(desk.routes).respond(to: request)
+        let response = try post(Array(body.utf8))
         #expect(response.status == 422)
         #expect(
             try response.bytes + [0x0a] == Self.example("refused_decision/two-problems.json"))
