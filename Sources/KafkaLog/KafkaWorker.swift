@@ -15,7 +15,7 @@ final class KafkaWorker: LogWorker {
     /// So many sessions may pass until a member that is none is struck off, rebalances and all.
     static let phantomSessions = 2
     /// Between two looks at who is in the group.
-    static let rollCallMilliseconds: UInt32 = 250
+    static let rollCallMilliseconds = 250
 
     private let settings: KafkaSettings
     private let inquiry: ClusterInquiry
@@ -189,12 +189,14 @@ final class KafkaWorker: LogWorker {
         guard fault.remedy == .fenced, !isReplaced else { return fault }
         let patience = KafkaWorker.phantomSessions * GroupMember.sessionMilliseconds(settings)
         let deadline = LogClock.steady.now() + Int64(patience)
+        let rollCall = try? RollCall(settings)
+        defer { rollCall?.close() }
         while LogClock.steady.now() < deadline, !interruption.isRaised {
-            let isTaken = GroupDescription.hasMember(
-                named: settings.laneName(lane), of: settings.group, asking: inquiry.client,
-                timeoutMilliseconds: KafkaWorker.questionMilliseconds)
+            let isTaken = rollCall?.hasMember(
+                named: settings.laneName(lane), of: settings.group,
+                waitMilliseconds: KafkaWorker.rollCallMilliseconds)
             if isTaken == false { return lostFault }
-            usleep(KafkaWorker.rollCallMilliseconds * 1_000)
+            usleep(UInt32(KafkaWorker.rollCallMilliseconds) * 1_000)
         }
         // Whoever stops has no use for the answer.
         if interruption.isRaised { return lostFault }
