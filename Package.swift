@@ -29,7 +29,7 @@ func tests(
 
 let kafkaTests: [Target.Dependency] = [
     "AdBrakeProducer", "BrakeModel", "BrakeWire", "CRdKafka", "DeadLetters", "EventLog",
-    "KafkaTestSupport", "Runtime",
+    "KafkaTestSupport", "LogTestSupport", "Runtime",
 ]
 let listenerTests: [Target.Dependency] = [
     "BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "OpenAPITestSupport", "Runtime",
@@ -156,13 +156,17 @@ let package = Package(
         .testTarget(
             name: "EventLogTests",
             dependencies: [
-                "EventLog", "KafkaLog", "KafkaTestSupport", "LogTortureChild", "Runtime",
-                "SQLiteLog",
+                "EventLog", "KafkaLog", "KafkaTestSupport", "LogTestSupport", "LogTortureChild",
+                "Runtime", "SQLiteLog",
             ],
             swiftSettings: strict),
         .executableTarget(
             name: "LogTortureChild", dependencies: ["EventLog", "SQLiteLog"],
             path: "Tests/LogTortureChild", swiftSettings: strict),
+        // What tests of all logs and lanes share.
+        .target(
+            name: "LogTestSupport", dependencies: ["BrakeEngine", "BrakeModel", "EventLog"],
+            path: "Tests/LogTestSupport", swiftSettings: strict),
         // One broker for all tests of a run, and what they do to it.
         .target(
             name: "KafkaTestSupport",
@@ -172,7 +176,7 @@ let package = Package(
             name: "KafkaStageTests",
             dependencies: [
                 "BrakeEngine", "BrakeModel", "BrakeWire", "CRdKafka", "Evaluate", "EventLog",
-                "KafkaLog", "KafkaTestSupport", "Runtime", "Serve",
+                "KafkaLog", "KafkaTestSupport", "LogTestSupport", "Runtime", "Serve",
             ],
             swiftSettings: strict),
         tests(of: "AdBrakeProducer", producerTests),
@@ -193,8 +197,8 @@ let package = Package(
         .testTarget(
             name: "EvaluateTests",
             dependencies: [
-                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Evaluate", "Runtime",
-                "Simulation",
+                "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Evaluate",
+                "LogTestSupport", "Runtime", "Simulation",
             ],
             resources: [.copy("Policies")], swiftSettings: strict),
         tests(of: "Admin", listenerTests),

@@ -1,6 +1,7 @@
 // Appenders that are alone in their name: what dead letters are retried with.
 import EventLog
 import Foundation
+import LogTestSupport
 import Testing
 
 @testable import SQLiteLog

@@ -2,6 +2,7 @@
 import EventLog
 import Foundation
 import KafkaTestSupport
+import LogTestSupport
 import Testing
 
 @Suite("Every log")

@@ -207,23 +207,3 @@ func share(
         return isSettled ? owned : nil
     }
 }
-
-extension OutgoingRecord {
-    init(_ topic: Topic, _ partition: Int, key: String? = "app", _ value: String?) {
-        self.init(
-            topic, partition: partition, key: key.map { Array($0.utf8) },
-            value: value.map { Array($0.utf8) })
-    }
-}
-
-/// The fault that the body throws.
-func fault(_ body: () throws -> Void) throws -> LogFault {
-    do {
-        try body()
-    } catch let fault as LogFault {
-        return fault
-    }
-    throw NoFault()
-}
-
-struct NoFault: Error {}

@@ -1,5 +1,6 @@
 // What the memory log does besides passing the suite: it fails and rebalances on request.
 import EventLog
+import LogTestSupport
 import Testing
 
 @Suite("The memory log")

@@ -1,6 +1,7 @@
 // The SQLite log beside other processes, and after they have been killed.
 import EventLog
 import Foundation
+import LogTestSupport
 import SQLiteLog
 import Testing
 

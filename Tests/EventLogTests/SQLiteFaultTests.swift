@@ -1,6 +1,7 @@
 // The SQLite log when its disk is full, its file is damaged or somebody else's, or readers hold it.
 import EventLog
 import Foundation
+import LogTestSupport
 import Runtime
 import Testing
 

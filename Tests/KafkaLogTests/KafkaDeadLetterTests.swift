@@ -5,6 +5,7 @@ import DeadLetters
 import EventLog
 import Foundation
 import KafkaTestSupport
+import LogTestSupport
 import Testing
 
 @testable import KafkaLog

@@ -3,6 +3,7 @@ import CRdKafka
 import EventLog
 import Foundation
 import KafkaTestSupport
+import LogTestSupport
 import Synchronization
 import Testing
 

@@ -2,6 +2,7 @@
 import EventLog
 import Foundation
 import KafkaTestSupport
+import LogTestSupport
 import Runtime
 import Testing
 
@@ -12,11 +13,11 @@ extension KafkaTests {
     struct ProxyTests {
         /// Topics of a log, a log that goes by the proxy, and one that does not.
         private func withProxy(
-            partitions: Int = 4,
+            partitions: Int = 4, _ change: (inout KafkaSettings) -> Void = { _ in },
             judge: @escaping @Sendable (KafkaProxy.Message) -> KafkaProxy.Fate,
             _ body: (_ disturbed: KafkaLog, _ direct: KafkaLog) throws -> Void
         ) async throws {
-            try await withKafka(partitions: partitions, .alone) { direct, settings in
+            try await withKafka(partitions: partitions, .alone, change) { direct, settings in
                 let proxy = try KafkaProxy(try KafkaFixture.shared.get(), judge: judge)
                 defer { proxy.close() }
                 var settings = settings
@@ -58,6 +59,60 @@ extension KafkaTests {
                 #expect(try direct.readAll(.epoch, 0) == expected)
                 #expect(try direct.readAll(.throttle, 0) == expected)
                 #expect(try worker.committedPositions(partition: 0) == [place: 4])
+            }
+        }
+
+        /// The old one is cut off at the moment at which it asks for the end of its transaction,
+        /// and heard again when another has its partitions: in its lane, or in another one.
+        @Test(
+            "has nothing of a commit that comes late, after another took over", .needsKafka,
+            arguments: [0, 1])
+        func lateCommit(lane: Int) async throws {
+            let gate = Gate()
+            try await withProxy {
+                $0.properties = [
+                    "session.timeout.ms": "2000", "heartbeat.interval.ms": "300",
+                    "transaction.timeout.ms": "3000",
+                ]
+            } judge: { message in
+                if !message.isAnswer, message.kind == KafkaProxy.endTransaction { gate.close() }
+                gate.wait()
+                return .pass
+            } _: { log, direct in
+                let place = TopicPartition(.session, 0)
+                let ending = Monitor<String?>(nil)
+                let committing = Thread {
+                    do {
+                        let old = try log.makeWorker(lane: 0)
+                        defer { old.close() }
+                        _ = try old.nextChange()
+                        gate.begin()
+                        _ = try old.commit([.init(.epoch, 0, "old")], positions: [place: 1])
+                        ending.withLock { $0 = "committed" }
+                    } catch {
+                        ending.withLock { $0 = "\(error)" }
+                    }
+                }
+                committing.start()
+                let hasAsked = gate.waitUntilClosed()
+                try #require(hasAsked == true)
+                let new = try direct.makeWorker(lane: lane)
+                defer { new.close() }
+                #expect(try new.nextChange() == .assigned([0, 1, 2, 3]))
+                #expect(try new.committedPositions(partition: 0) == [:])
+                gate.open()
+                let told = ending.wait(milliseconds: 60_000) { $0 }
+                #expect(told != nil && told != "committed", "\(told ?? "nothing")")
+                _ = try eventually("a commit of the new one") { () -> Bool? in
+                    do {
+                        _ = try new.commit([.init(.epoch, 0, "new")], positions: [place: 2])
+                        return true
+                    } catch let fault as LogFault where fault.remedy == .retry {
+                        return nil
+                    }
+                }
+                #expect(try new.committedPositions(partition: 0) == [place: 2])
+                #expect(try direct.readAll(.epoch, 0) == ["new"])
             }
         }
 
@@ -120,6 +175,24 @@ private final class Losses: Sendable {
             state.taken += 1
             return true
         }
+    }
+}
+
+/// Lets nothing through from the first time it is closed, once begun, until it is opened.
+private final class Gate: Sendable {
+    private enum State {
+        case idle, begun, closed, open
+    }
+
+    private let state = Monitor(State.idle)
+
+    func begin() { state.withLock { $0 = .begun } }
+    func close() { state.withLock { if $0 == .begun { $0 = .closed } } }
+    func open() { state.withLock { $0 = .open } }
+
+    func wait() { _ = state.wait(milliseconds: 60_000) { $0 == .closed ? nil : true } }
+    func waitUntilClosed() -> Bool? {
+        state.wait(milliseconds: 60_000) { $0 == .closed ? true : nil }
     }
 }
 

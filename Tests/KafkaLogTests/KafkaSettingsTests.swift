@@ -1,6 +1,7 @@
 // Settings: what is refused before anything is connected, and what errors mean.
 import CRdKafka
 import EventLog
+import LogTestSupport
 import Testing
 
 @testable import KafkaLog

@@ -3,13 +3,14 @@ import CRdKafka
 import EventLog
 import Foundation
 import KafkaTestSupport
+import LogTestSupport
 import Runtime
 import Testing
 
 @testable import KafkaLog
 
 extension KafkaTests {
-    @Suite("Many on Kafka", .needsKafkaStages)
+    @Suite("Many on Kafka")
     struct StormTests {
         @Test("workers commit on while their coordinators move, without beginning anew each time")
         func movingCoordinators() throws {
@@ -57,28 +58,6 @@ extension KafkaTests {
             for partition in 0..<lanes {
                 #expect(try log.readAll(.epoch, partition) == (0..<20).map { "\($0)" })
             }
-        }
-
-        @Test("a static member whose name another one has stops, and says what to do")
-        func fencedMember() throws {
-            let cluster = try MockCluster()
-            let log = try cluster.open {
-                $0.properties = ["heartbeat.interval.ms": "200", "session.timeout.ms": "2000"]
-            }
-            defer { log.close() }
-            let worker = try log.makeWorker(lane: 0)
-            _ = try worker.nextChange()
-            cluster.fail(.heartbeat, [RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID])
-            let told = try fault {
-                for _ in 0..<1_000 { _ = try worker.pollAssignment(waitMilliseconds: 10) }
-            }
-            #expect(told.remedy == .fenced)
-            #expect(told.hint?.contains("instance") == true)
-            worker.close()
-            // Whoever supervises it starts it again, and it is a member as before.
-            let next = try log.makeWorker(lane: 0)
-            defer { next.close() }
-            #expect(try next.nextChange() == .assigned([0, 1, 2, 3]))
         }
     }
 }

@@ -2,6 +2,7 @@
 import EventLog
 import Foundation
 import KafkaTestSupport
+import LogTestSupport
 import Synchronization
 import Testing
 
@@ -97,6 +98,11 @@ extension KafkaTests {
                 #expect(told.remedy == .fenced)
                 #expect(told.hint?.contains("instance") == true)
                 #expect(try log.readAll(.epoch, 0) == ["1", "2"])
+                // Whoever supervises it starts it again, and it is a member as before.
+                old.close()
+                let next = try log.makeWorker(lane: 0)
+                defer { next.close() }
+                #expect(try next.nextChange() == .assigned(all))
             }
         }
 

@@ -7,14 +7,6 @@ import Testing
 @Suite("Kafka")
 struct KafkaTests {}
 
-extension OutgoingRecord {
-    init(_ topic: Topic, _ partition: Int, key: String? = "app", _ value: String?) {
-        self.init(
-            topic, partition: partition, key: key.map { Array($0.utf8) },
-            value: value.map { Array($0.utf8) })
-    }
-}
-
 extension LogBatch {
     var values: [String?] {
         records.map { record in
@@ -70,15 +62,3 @@ extension LogWorker {
         }
     }
 }
-
-/// The fault that the body throws.
-func fault(_ body: () throws -> Void) throws -> LogFault {
-    do {
-        try body()
-    } catch let fault as LogFault {
-        return fault
-    }
-    throw NoFault()
-}
-
-struct NoFault: Error {}

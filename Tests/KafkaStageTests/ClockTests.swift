@@ -17,6 +17,25 @@ extension KafkaStageTests {
             (ProcessInfo.processInfo.environment["ADBRAKE_STALL"].flatMap { Int64($0) } ?? 2)
             * 1_000
 
+        /// Ends a test in which crashes were held back: they were decided on at the first tick
+        /// after their append time, as if nothing had been, and nothing was late.
+        private func leave(_ lane: EvaluatorLane, _ world: KafkaWorld) throws {
+            let records = try world.records(TopicPartition(.crash, 0))
+            let append = try #require(records.first?.append)
+            func brake() throws -> ThrottleRecord? {
+                try world.throttle(0).first { $0.change.state != .normal }
+            }
+            try world.run(lane, until: "a brake") { try brake() != nil }
+            let first = try #require(try brake())
+            #expect(first.change.since == append / 500 * 500 + 500)
+            for kind in ["straggler", "expired"] {
+                let series = #"adbrake_evaluate_corrections_total{kind="\#(kind)"}"#
+                #expect(world.metric(series) == 0)
+            }
+            try world.leave(lane)
+            try world.check()
+        }
+
         @Test("is not held back by an input in which nothing is", .needsKafka)
         func silentInput() async throws {
             try await withKafka(partitions: 1) { log, _ in
@@ -63,17 +82,7 @@ extension KafkaStageTests {
                 try held.commit()
                 try world.run(lane, until: "all is counted") { try world.isCounted(0) }
                 try world.run(lane, until: "a decision") { try !world.throttle(0).isEmpty }
-                let records = try world.records(TopicPartition(.crash, 0))
-                let append = try #require(records.first?.append)
-                let first = try #require(try world.throttle(0).first { $0.change.state != .normal })
-                // At the first tick after the record that was held back.
-                #expect(first.change.since == append / 500 * 500 + 500)
-                for kind in ["straggler", "expired"] {
-                    let series = #"adbrake_evaluate_corrections_total{kind="\#(kind)"}"#
-                    #expect(world.metric(series) == 0)
-                }
-                try world.leave(lane)
-                try world.check()
+                try leave(lane, world)
             }
         }
 
@@ -96,16 +105,7 @@ extension KafkaStageTests {
                 }
                 #expect(try world.epochs(0).last == before)
                 try world.run(lane, until: "all is counted") { try world.isCounted(0) }
-                let records = try world.records(TopicPartition(.crash, 0))
-                let append = try #require(records.first?.append)
-                let first = try #require(try world.throttle(0).first { $0.change.state != .normal })
-                #expect(first.change.since == append / 500 * 500 + 500)
-                for kind in ["straggler", "expired"] {
-                    let series = #"adbrake_evaluate_corrections_total{kind="\#(kind)"}"#
-                    #expect(world.metric(series) == 0)
-                }
-                try world.leave(lane)
-                try world.check()
+                try leave(lane, world)
             }
         }
 

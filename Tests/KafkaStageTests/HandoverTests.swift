@@ -6,6 +6,7 @@ import Evaluate
 import EventLog
 import KafkaLog
 import KafkaTestSupport
+import LogTestSupport
 import Runtime
 import Synchronization
 import Testing
@@ -47,24 +48,12 @@ private final class Evaluators {
     }
 
     static let settings: EvaluateSettings = {
-        var settings = EvaluateSettings(policy: quick)
+        var settings = EvaluateSettings(policy: .restless)
         settings.snapshotMilliseconds = 1_000
         settings.heartbeatMilliseconds = 500
         settings.restorePieceMilliseconds = 5
         return settings
     }()
-
-    /// Eases by time alone, so that there is much to decide.
-    private static let quick = Policy(
-        name: "quick", version: 1, tickMilliseconds: 500, counting: .sessions, initial: .normal,
-        initialHoldSeconds: 0, entry: .jump, confidence: nil,
-        rules: [
-            Rule(
-                name: "minute", state: .throttle, window: .minute,
-                condition: .crashFreeBelow(0.9), minSessions: 3)
-        ],
-        caution: Level(dwellSeconds: 0), throttle: Level(dwellSeconds: 0), halt: Level(),
-        relapseSeconds: 0, dwellMaxSeconds: 0, silence: nil, launch: nil)
 }
 
 /// Reports sessions of twelve apps, each second one of which crashes now and then, until stopped.
@@ -107,32 +96,7 @@ private final class Reports: Sendable {
     var sent: Int { count.load(ordering: .relaxed) }
 }
 
-extension KafkaLog {
-    fileprivate func readAll(_ topic: Topic, _ partition: Int) throws -> [String?] {
-        let place = TopicPartition(topic, partition)
-        let reader = try makeReader(from: [place: bounds(of: place).lowerBound])
-        defer { reader.close() }
-        let batch = LogBatch()
-        var values: [String?] = []
-        return try eventually("the end of \(place)") {
-            let outcome = try reader.poll(into: batch, waitMilliseconds: 20)
-            for record in batch.records {
-                values.append(
-                    unsafe record.value.map { unsafe String(decoding: $0, as: UTF8.self) })
-            }
-            return outcome.ended.count == 1 ? values : nil
-        }
-    }
-
-    fileprivate func epochs(_ partition: Int) throws -> [EpochRecord] {
-        let reader = DocumentReader()
-        return try readAll(.epoch, partition).map { value in
-            try unsafe Array((value ?? "").utf8).withUnsafeBytes {
-                unsafe try EpochRecord.decode($0, with: reader)
-            }
-        }
-    }
-
+extension PublishedLog {
     /// Waits until every partition has two epochs more than it had: after two of which the second
     /// has begun when the change was over.
     fileprivate func awaitEpochs() throws {
@@ -145,12 +109,7 @@ extension KafkaLog {
     }
 
     fileprivate func isCounted() throws -> Bool {
-        try (0..<partitions).allSatisfy { partition in
-            guard let last = try epochs(partition).last else { return false }
-            return try EventType.allCases.allSatisfy {
-                try bounds(of: TopicPartition(Topic($0), partition)).upperBound <= last.offsets[$0]
-            }
-        }
+        try (0..<partitions).allSatisfy { try isCounted($0) }
     }
 }
 
@@ -160,29 +119,30 @@ extension KafkaStageTests {
         @Test("make each transition once while 1, 2, 4 and again 1 of them share it", .needsKafka)
         func rolling() async throws {
             try await withKafka { log, settings in
+                let published = PublishedLog(log)
                 let reports = Reports()
                 let reporting = reports.start(log)
                 let first = try Evaluators(settings, instance: "a")
-                try log.awaitEpochs()
+                try published.awaitEpochs()
                 let second = try Evaluators(settings, instance: "b")
                 _ = try eventually("the second's part") {
                     second.told.line("partitions restored")
                 }
-                try log.awaitEpochs()
+                try published.awaitEpochs()
                 let others = try Evaluators(settings, instance: "c", lanes: 2)
                 _ = try eventually("the others' parts") {
                     others.told.lines.filter { $0.message == "partitions restored" }.count >= 2
                         ? true : nil
                 }
-                try log.awaitEpochs()
+                try published.awaitEpochs()
                 others.leave()
                 second.leave()
-                try log.awaitEpochs()
+                try published.awaitEpochs()
                 reports.end()
                 reporting.join()
-                _ = try eventually("all is counted") { try log.isCounted() ? true : nil }
+                _ = try eventually("all is counted") { try published.isCounted() ? true : nil }
                 first.leave()
-                try check(log, sent: reports.sent)
+                try check(log, published, sent: reports.sent)
                 let kept = first.told.lines.compactMap { $0.metadata["kept"] }
                 print("restores of the first evaluator, of which it had the state: \(kept)")
             }
@@ -190,18 +150,12 @@ extension KafkaStageTests {
 
         /// Holds what was published against an undisturbed replay, which compares the checksum of
         /// every epoch: nothing was lost, nothing counted or decided twice.
-        private func check(_ log: KafkaLog, sent: Int) throws {
+        private func check(_ log: KafkaLog, _ looked: PublishedLog, sent: Int) throws {
             var published: [ThrottleRecord] = []
-            let reader = DocumentReader()
             var (records, generations) = (0, Set<Int64>())
             for partition in 0..<log.partitions {
-                for value in try log.readAll(.throttle, partition) {
-                    published.append(
-                        try unsafe Array((value ?? "").utf8).withUnsafeBytes {
-                            unsafe try ThrottleRecord.decode($0, with: reader)
-                        })
-                }
-                let epochs = try log.epochs(partition)
+                published += try looked.throttle(partition)
+                let epochs = try looked.epochs(partition)
                 #expect(epochs.map(\.number) == Array(1...Int64(epochs.count)))
                 records += EventType.allCases.reduce(0) {
                     $0 + Int(epochs.last?.offsets[$1] ?? 0)
@@ -238,10 +192,11 @@ extension KafkaStageTests {
                     "transaction.timeout.ms": "3000",
                 ]
             } _: { log, settings in
+                let published = PublishedLog(log)
                 let before = try Evaluators(settings, instance: "a")
-                try log.awaitEpochs()
+                try published.awaitEpochs()
                 before.leave()
-                let counts = try (0..<2).map { try log.epochs($0).count }
+                let counts = try (0..<2).map { try published.epochs($0).count }
                 // What somebody has left open holds back who reads the epochs of partition 1.
                 let foreign = try ForeignTransaction(
                     settings,
@@ -252,16 +207,16 @@ extension KafkaStageTests {
                 let lane = try Evaluators(settings, instance: "a")
                 // Ten seconds of heartbeats, each half a second.
                 _ = try eventually("epochs of the other partition") {
-                    try log.epochs(0).count >= counts[0] + 20 ? true : nil
+                    try published.epochs(0).count >= counts[0] + 20 ? true : nil
                 }
                 try foreign.abort()
                 _ = try eventually("its own epochs") {
-                    try log.epochs(1).count >= counts[1] + 2 ? true : nil
+                    try published.epochs(1).count >= counts[1] + 2 ? true : nil
                 }
                 lane.leave()
                 let troubles = lane.told.lines.filter { $0.level >= .warning }
                 #expect(troubles.isEmpty, "\(troubles)")
-                let generations = try log.epochs(0).dropFirst(counts[0]).map(\.generation)
+                let generations = try published.epochs(0).dropFirst(counts[0]).map(\.generation)
                 #expect(Set(generations).count == 1)
             }
         }

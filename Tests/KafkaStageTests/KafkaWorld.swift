@@ -8,11 +8,12 @@ import EventLog
 import Foundation
 import KafkaLog
 import KafkaTestSupport
+import LogTestSupport
 import Runtime
 import Testing
 
 /// All tests of stages on Kafka.
-@Suite("Stages on Kafka", .needsKafkaStages)
+@Suite("Stages on Kafka")
 struct KafkaStageTests {}
 
 /// Everything that lanes need.
@@ -22,9 +23,11 @@ final class KafkaWorld {
     let metrics = Metrics()
     var settings = EvaluateSettings(policy: .quick)
     private let evaluateMetrics: EvaluateMetrics
+    private let published: PublishedLog
 
     init(_ log: any EventLog) {
         self.log = log
+        published = PublishedLog(log)
         settings.idleLagMilliseconds = 100
         settings.snapshotMilliseconds = 1_000
         settings.heartbeatMilliseconds = 500
@@ -131,41 +134,15 @@ final class KafkaWorld {
 
     // MARK: What the log has
 
-    /// The values of all committed records of a place, with offsets and append times.
-    func records(
-        _ place: TopicPartition
-    ) throws -> [(offset: Int64, append: Int64, value: [UInt8])] {
-        let reader = try log.makeReader(from: [place: try log.bounds(of: place).lowerBound])
-        defer { reader.close() }
-        let batch = LogBatch()
-        var records: [(offset: Int64, append: Int64, value: [UInt8])] = []
-        return try eventually("the end of \(place)") {
-            let outcome = try reader.poll(into: batch, waitMilliseconds: 20)
-            for record in batch.records {
-                let value = unsafe record.value.map { unsafe [UInt8]($0) } ?? []
-                records.append((record.offset, record.append, value))
-            }
-            return outcome.ended.contains(place) ? records : nil
-        }
+    func records(_ place: TopicPartition) throws -> [PublishedRecord] {
+        try published.records(place)
     }
 
     func throttle(_ partition: Int) throws -> [ThrottleRecord] {
-        unsafe try decoded(.throttle, partition) { unsafe try ThrottleRecord.decode($0, with: $1) }
+        try published.throttle(partition)
     }
 
-    func epochs(_ partition: Int) throws -> [EpochRecord] {
-        unsafe try decoded(.epoch, partition) { unsafe try EpochRecord.decode($0, with: $1) }
-    }
-
-    private func decoded<Record>(
-        _ topic: Topic, _ partition: Int,
-        _ decode: (UnsafeRawBufferPointer, DocumentReader) throws -> Record
-    ) throws -> [Record] {
-        let reader = DocumentReader()
-        return try records(TopicPartition(topic, partition)).map { record in
-            try unsafe record.value.withUnsafeBytes { unsafe try decode($0, reader) }
-        }
-    }
+    func epochs(_ partition: Int) throws -> [EpochRecord] { try published.epochs(partition) }
 
     /// The states that an app has gone through.
     func story(_ app: String) throws -> [String] {
@@ -173,36 +150,37 @@ final class KafkaWorld {
     }
 
     /// Whether the last epoch of the partition ends where its inputs do.
-    func isCounted(_ partition: Int) throws -> Bool {
-        guard let last = try epochs(partition).last else { return false }
-        return try EventType.allCases.allSatisfy {
-            try log.bounds(of: TopicPartition(Topic($0), partition)).upperBound == last.offsets[$0]
-        }
-    }
+    func isCounted(_ partition: Int) throws -> Bool { try published.isCounted(partition) }
 
     /// Checks that epochs have no gap, that revisions rise by one, and that the log, replayed epoch
     /// by epoch by an evaluator of its own, gives what was published, byte by byte.
     func check(sourceLocation: SourceLocation = #_sourceLocation) throws {
-        var records: [ThrottleRecord] = []
         for partition in 0..<log.partitions {
             let numbers = try epochs(partition).map(\.number)
             #expect(
                 numbers == Array(1..<Int64(numbers.count + 1)), "partition \(partition)",
                 sourceLocation: sourceLocation)
-            let changes = try throttle(partition)
             var last: [AppID: Int64] = [:]
-            for change in changes.map(\.change) {
+            for change in try throttle(partition).map(\.change) {
                 #expect(
                     change.revision == (last[change.app] ?? 0) + 1, sourceLocation: sourceLocation)
                 last[change.app] = change.revision
             }
-            records += changes
         }
-        records.sort { ($0.change.since, $0.change.app) < ($1.change.since, $1.change.app) }
-        let published = records.map { String(decoding: $0.encode(), as: UTF8.self) + "\n" }.joined()
+        #expect(try replay(log) == decisions(), sourceLocation: sourceLocation)
+    }
+
+    /// All throttle records as they were published, in order of tick, then app.
+    func decisions() throws -> String {
+        try (0..<log.partitions).flatMap { try throttle($0) }
+            .sorted { ($0.change.since, $0.change.app) < ($1.change.since, $1.change.app) }
+            .map { String(decoding: $0.encode(), as: UTF8.self) + "\n" }.joined()
+    }
+
+    /// What an evaluator of its own decides over this log, or one that stands between.
+    func replay(_ log: any EventLog) throws -> String {
         let replay = LogReplay(log: log, policy: settings.policy, limits: settings.limits)
-        let again = String(decoding: try replay.run().output, as: UTF8.self)
-        #expect(again == published, sourceLocation: sourceLocation)
+        return String(decoding: try replay.run().output, as: UTF8.self)
     }
 
     /// The value of a metric's series, 0 when there is none.
@@ -211,29 +189,3 @@ final class KafkaWorld {
         return line?.split(separator: " ").last.flatMap { Double($0) } ?? 0
     }
 }
-
-extension Policy {
-    /// Brakes at once, and eases a second after its minute is clean, with or without sessions.
-    static let quick = Policy(
-        name: "quick", version: 1, tickMilliseconds: 500, counting: .sessions, initial: .normal,
-        initialHoldSeconds: 0, entry: .jump, confidence: nil,
-        rules: [
-            Rule(
-                name: "minute", state: .throttle, window: .minute,
-                condition: .crashFreeBelow(0.9), minSessions: 5, minDevices: 2)
-        ],
-        caution: Level(dwellSeconds: 1), throttle: Level(dwellSeconds: 1), halt: Level(),
-        relapseSeconds: 0, dwellMaxSeconds: 0, silence: nil, launch: nil)
-}
-
-/// The fault that the body throws.
-func fault(_ body: () throws -> Void) throws -> LogFault {
-    do {
-        try body()
-    } catch let fault as LogFault {
-        return fault
-    }
-    throw NoFault()
-}
-
-struct NoFault: Error {}

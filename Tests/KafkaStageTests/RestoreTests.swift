@@ -5,6 +5,7 @@ import Evaluate
 import EventLog
 import KafkaLog
 import KafkaTestSupport
+import LogTestSupport
 import Runtime
 import Serve
 import Testing

@@ -9,11 +9,9 @@ struct Unevenness {
     var heldShare = 0.0
     /// The most bytes that a poll brings; at least one record comes, if any waits.
     var pieceBytes = 256 << 10
-    /// Left out of polls until they are taken out of this set.
-    var stalled: Set<TopicPartition> = []
     var random: SeededRandom
 
-    init(seed: UInt64 = 0) { random = SeededRandom(state: seed) }
+    init(seed: UInt64) { random = SeededRandom(state: seed) }
 }
 
 /// A small generator whose sequence follows from its seed (SplitMix64, public domain).
@@ -33,13 +31,9 @@ final class UnevenLog: EventLog {
     private let log: any EventLog
     private let unevenness: Mutex<Unevenness>
 
-    init(_ log: any EventLog, _ unevenness: Unevenness = Unevenness()) {
+    init(_ log: any EventLog, _ unevenness: Unevenness) {
         self.log = log
         self.unevenness = Mutex(unevenness)
-    }
-
-    func change<Result: Sendable>(_ body: (inout Unevenness) -> Result) -> Result {
-        unevenness.withLock { body(&$0) }
     }
 
     var partitions: Int { log.partitions }
@@ -56,7 +50,7 @@ final class UnevenLog: EventLog {
     }
 
     func makeWorker(lane: Int) throws(LogFault) -> any LogWorker {
-        UnevenWorker(try log.makeWorker(lane: lane), self)
+        try log.makeWorker(lane: lane)
     }
 
     func makeExclusiveAppender(name: String) throws(LogFault) -> any ExclusiveAppender {
@@ -69,11 +63,11 @@ final class UnevenLog: EventLog {
 
     /// What the next poll of these places leaves out, and how much it may bring.
     func whims(of places: [TopicPartition]) -> (held: Set<TopicPartition>, bytes: Int) {
-        change { uneven in
+        unevenness.withLock { uneven in
             let left = places.sorted().filter { _ in
                 Double.random(in: 0..<1, using: &uneven.random) < uneven.heldShare
             }
-            return (uneven.stalled.union(left), uneven.pieceBytes)
+            return (Set(left), uneven.pieceBytes)
         }
     }
 }
@@ -123,54 +117,4 @@ private final class UnevenReader: LogReader {
     }
 
     func close() { reader.close() }
-}
-
-private final class UnevenWorker: LogWorker {
-    private let worker: any LogWorker
-    private let log: UnevenLog
-    private var piece = Piece()
-    private var started: Set<Int> = []
-    var held: Set<TopicPartition> = []
-
-    init(_ worker: any LogWorker, _ log: UnevenLog) {
-        self.worker = worker
-        self.log = log
-    }
-
-    var generation: Int64 { worker.generation }
-
-    func pollAssignment(waitMilliseconds: Int) throws(LogFault) -> AssignmentChange? {
-        let change = try worker.pollAssignment(waitMilliseconds: waitMilliseconds)
-        if case .revoked(let partitions) = change { started.subtract(partitions) }
-        return change
-    }
-
-    func committedPositions(partition: Int) throws(LogFault) -> [TopicPartition: Int64] {
-        try worker.committedPositions(partition: partition)
-    }
-
-    func start(partition: Int, at positions: [TopicPartition: Int64]) throws(LogFault) {
-        try worker.start(partition: partition, at: positions)
-        started.insert(partition)
-    }
-
-    func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {
-        let inputs = started.flatMap { partition in
-            Topic.inputs.map { TopicPartition($0, partition) }
-        }
-        let (left, bytes) = log.whims(of: inputs)
-        worker.held = held.union(left)
-        let piece = piece.sized(min(bytes, batch.bytesMax))
-        let outcome = try worker.poll(into: piece, waitMilliseconds: waitMilliseconds)
-        batch.refill(from: piece)
-        return outcome
-    }
-
-    func commit(
-        _ outputs: [OutgoingRecord], positions: [TopicPartition: Int64]
-    ) throws(LogFault) -> [TopicPartition: Int64] {
-        try worker.commit(outputs, positions: positions)
-    }
-
-    func close() { worker.close() }
 }

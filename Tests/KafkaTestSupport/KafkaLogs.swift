@@ -16,14 +16,30 @@ extension KafkaSettings {
     }
 }
 
-/// Runs the body while nobody disturbs the broker, or while nobody else uses it.
+/// Runs the body while nobody disturbs the broker, or while nobody else uses it. It may wait as
+/// long as it likes: it has a thread of its own, while the few that Swift has for all tests go on.
 package func withBroker<Result>(
     _ mode: BrokerAccess.Mode = .beside, _ body: () throws -> Result
 ) async throws -> Result {
     await KafkaFixture.access.enter(mode)
-    let result = Swift.Result { try body() }
+    let result = await withTaskExecutorPreference(OwnThread.shared) {
+        Swift.Result { try body() }
+    }
     await KafkaFixture.access.leave()
     return try result.get()
+}
+
+/// Runs each piece of a task on a new thread.
+private final class OwnThread: TaskExecutor {
+    static let shared = OwnThread()
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        // A job is run once, here and by nobody else.
+        let job = UnownedJob(job)
+        _ = WorkerThread(name: "test") { [self] in
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
 }
 
 /// Runs the body with a log on the real broker, whose topics are its own.

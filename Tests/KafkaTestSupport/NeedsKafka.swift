@@ -13,14 +13,6 @@ extension Trait where Self == ConditionTrait {
             return false
         }
     }
-
-    /// Left out, and said, unless they are asked for: they wait for sessions and time-outs of real
-    /// brokers, and take longer than all others together.
-    package static var needsKafkaStages: Self {
-        .enabled(
-            if: ProcessInfo.processInfo.environment["ADBRAKE_KAFKA_STAGES"] != nil,
-            "ADBRAKE_KAFKA_STAGES=1 runs the tests of whole stages on Kafka")
-    }
 }
 
 /// How many tests were left out; said in the last line.

@@ -4,6 +4,7 @@ import BrakeModel
 import BrakeWire
 import Evaluate
 import EventLog
+import LogTestSupport
 import Runtime
 import Simulation
 import Testing
@@ -156,29 +157,3 @@ final class LaneWorld {
         }
     }
 }
-
-extension Policy {
-    /// Quick to brake and quick to ease, and it eases without sessions, too.
-    static let brisk = Policy(
-        name: "brisk", version: 1, tickMilliseconds: 1_000, counting: .sessions, initial: .normal,
-        initialHoldSeconds: 0, entry: .jump, confidence: nil,
-        rules: [
-            Rule(
-                name: "minute", state: .throttle, window: .minute,
-                condition: .crashFreeBelow(0.9), minSessions: 5, minDevices: 2)
-        ],
-        caution: Level(dwellSeconds: 10), throttle: Level(dwellSeconds: 20), halt: Level(),
-        relapseSeconds: 0, dwellMaxSeconds: 0, silence: nil, launch: nil)
-}
-
-/// The fault that the body throws.
-func fault(_ body: () throws -> Void) throws -> LogFault {
-    do {
-        try body()
-    } catch let fault as LogFault {
-        return fault
-    }
-    throw NoFault()
-}
-
-struct NoFault: Error {}

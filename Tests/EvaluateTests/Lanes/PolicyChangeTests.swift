@@ -5,6 +5,7 @@ import BrakeModel
 import BrakeWire
 import Evaluate
 import EventLog
+import LogTestSupport
 import Runtime
 import Simulation
 import Testing
