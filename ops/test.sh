@@ -6,7 +6,8 @@ cd "$(dirname "$0")/.."
 
 read -ra flags <<<"${SWIFT_FLAGS:-}"
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+newest=$(mktemp)
+trap 'rm -f "$log" "$newest"' EXIT
 
 swift build "${flags[@]}" --build-tests --explicit-target-dependency-import-check error
 
@@ -24,6 +25,12 @@ swift test "${flags[@]}" --skip-build "$@" 2>&1 | tee "$log" | sed -uE '
         $! { N; b more }
     }'
 status=${PIPESTATUS[0]}
+newest_status=0
+if [[ $# -eq 0 ]]; then
+    echo
+    ops/kafka/test-newest.sh --short 2>&1 | tee "$newest"
+    newest_status=${PIPESTATUS[0]}
+fi
 set -e
 
 echo
@@ -40,5 +47,9 @@ if [[ $left_out -gt 0 ]]; then
         | sed -E 's/.*skipped: "(.*)"$/\1/; s/.*Test (".*") skipped\.$/\1/' \
         | cut -c1-200 | sort | uniq -c | head -20
 fi
+if [[ -s $newest ]]; then
+    echo "On the newest librdkafka: $(tail -n 1 "$newest")"
+fi
 grep -E 'Test run with' "$log" | tail -1 || echo "the test run did not come to its end"
+[[ $status -ne 0 ]] || status=$newest_status
 exit "$status"

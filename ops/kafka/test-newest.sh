@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
 # Runs the tests of the log on Kafka once more, with the newest librdkafka in place of the system's.
 # Says so and ends well where it cannot be fetched.
-#   ops/kafka/test-newest.sh [SWIFT TEST OPTIONS]
+#   ops/kafka/test-newest.sh [--short] [SWIFT TESTING OPTIONS]
+# --short: no more than the tests of the whole that differ between versions, within two minutes.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # Everything that meets a real or a mock broker, and the logs' common suite.
-suites='KafkaLogTests|KafkaStageTests|KafkaSystemTests|LogConformanceTests|WorkerConformanceTests'
+suites='KafkaLogTests|KafkaStageTests|KafkaProcessTests|LogConformanceTests|WorkerConformanceTests'
+limit=1200
+if [[ ${1:-} == --short ]]; then
+    shift
+    # Commits, fences, members and fetches against a real broker, and the mock cluster's faults.
+    suites='RDKafkaVersionTests|WorkerConformanceTests|KafkaLogTests.KafkaTests/FaultTests'
+    limit=120
+fi
 
 if ! library=$(ops/kafka/newest-librdkafka.sh 2>&1); then
     echo "Tests on the newest librdkafka left out. $library"
@@ -21,7 +29,7 @@ trap 'rm -f "$log"' EXIT
 echo "Tests on $(basename "$library")"
 # Only the tests are run with it, not Swift's own tools.
 set +e
-ADBRAKE_RDKAFKA=$library LD_PRELOAD=$library "$folder/adbrakePackageTests.xctest" \
+ADBRAKE_RDKAFKA=$library LD_PRELOAD=$library timeout "$limit" "$folder/adbrakePackageTests.xctest" \
     --testing-library swift-testing --filter "${ADBRAKE_SUITES:-$suites}" "$@" >"$log" 2>&1
 status=$?
 set -e
