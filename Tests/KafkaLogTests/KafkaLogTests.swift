@@ -92,48 +92,6 @@ extension KafkaTests {
             }
             await KafkaFixture.access.leave()
         }
-
-        /// Each partition keeps as little as lets it make progress: 256 kB, and 325 bytes a record.
-        @Test("keeps within its budget with a thousand partitions and a slow reader")
-        func manyPartitions() async throws {
-            let cluster = try MockCluster(partitions: 250)
-            let (bootstrap, prefix) = (cluster.settings.bootstrap, cluster.settings.prefix)
-            let child = await #expect(
-                processExitsWith: .success, observing: [\.standardOutputContent]
-            ) {
-                [bootstrap = bootstrap as String, prefix = prefix as String] in
-                var settings = KafkaSettings(bootstrap: bootstrap)
-                settings.prefix = prefix
-                settings.checksRecords = false
-                let log = try KafkaLog(settings)
-                // 400 MB, and 130 MB for so many records, that compress to next to nothing.
-                let value = String(repeating: "v", count: 1_000)
-                for place in Topic.inputs.flatMap({ log.places(of: $0) }) {
-                    try log.append(
-                        (0..<400).map { _ in .init(place.topic, place.partition, value) })
-                }
-                let before = try residentKilobytes()
-                let places = Topic.inputs.flatMap { log.places(of: $0) }
-                let reader = try log.makeReader(
-                    from: Dictionary(uniqueKeysWithValues: places.map { ($0, 0) }))
-                let batch = LogBatch(bytesMax: 1 << 20)
-                var (count, most) = (0, 0)
-                _ = try eventually("a third of the records") { () -> Bool? in
-                    _ = try reader.poll(into: batch, waitMilliseconds: 20)
-                    count += batch.records.count
-                    most = max(most, try residentKilobytes())
-                    // As slow as an engine that has more to do than the log brings.
-                    usleep(50_000)
-                    return count >= 130_000 ? true : nil
-                }
-                batch.reset()
-                reader.close()
-                log.close()
-                print("\(most - before) kB for what waits in \(places.count) partitions")
-                exit(most - before < 430 << 10 ? EXIT_SUCCESS : EXIT_FAILURE)
-            }
-            print(String(decoding: child?.standardOutputContent ?? [], as: UTF8.self))
-        }
     }
 }
 

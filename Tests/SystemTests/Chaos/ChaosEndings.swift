@@ -43,8 +43,8 @@ struct ChaosEnding: Sendable {
                 + arena.options)
         try #require(create.ending == .exited(0), "\(create.complaints)")
         _ = try arena.reason(ofStopping: "a", with: [topic])
-        // Nor does it begin again as if nothing were: the new topic ends before what was counted, or
-        // by now has other records there.
+        // Nor does it begin again as if nothing were: the new topic ends before what was counted,
+        // or by now has other records there.
         try arena.start("a")
         let reason = try arena.reason(ofStopping: "a", with: [])
         guard reason.contains("crash") || reason.contains("another checksum") else {
