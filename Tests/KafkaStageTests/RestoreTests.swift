@@ -140,7 +140,10 @@ extension KafkaStageTests {
             }
         }
 
-        @Test("falls back to an older snapshot when a bit of the newest has changed", .needsKafka)
+        @Test(
+            "falls back to an older snapshot when a bit of the newest has changed", .needsKafka,
+            .disabled("librdkafka 2.0.2 aborts the process now and then on a batch that is damaged")
+        )
         func flippedBit() async throws {
             try await withKafka(partitions: 1) { log, settings in
                 let world = try throttled(log)
