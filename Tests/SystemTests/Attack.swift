@@ -70,7 +70,6 @@ struct Attack {
             let another = #"{"type":"session","app":"bank","session":"s"}"#
             return sized("wrong_app", Array("[\(another)]".utf8))
         },
-        { _ in sized("project", garbage, to: "/api/8/envelope/") },
         { _ in sized("empty", Array("  ".utf8)) },
         { _ in
             let key = String(repeating: "k", count: 256)
