@@ -71,9 +71,10 @@ extension KafkaStageTests {
                 try world.run(lane, until: "a first epoch") { try !world.epochs(0).isEmpty }
                 let held = try ForeignTransaction(settings, writing: [crashes])
                 let begun = LogClock.wall.now()
-                var number = 10
+                var number = 0
                 while LogClock.wall.now() - begun < Self.stallMilliseconds {
-                    try world.start("app", number..<number + 1)
+                    // Of another app: those of this one shall not outweigh its crashes.
+                    try world.start("other", number..<number + 1)
                     number += 1
                     try world.step(lane)
                 }
@@ -98,8 +99,11 @@ extension KafkaStageTests {
                 let pause = StopSignal()
                 var number = 0
                 while LogClock.wall.now() < end {
-                    try world.start("app", number..<number + 10)
-                    if number == 0 { try world.crash("app", 0..<3) }
+                    try world.start("other", number..<number + 10)
+                    if number == 0 {
+                        try world.start("app", 0..<10)
+                        try world.crash("app", 0..<3)
+                    }
                     number += 10
                     pause.wait(milliseconds: 100)
                 }
