@@ -2,6 +2,7 @@
 
 import CRdKafka
 package import EventLog
+import Glibc
 
 /// The topics of a log in Kafka.
 package struct KafkaTopics {
@@ -30,6 +31,8 @@ package struct KafkaTopics {
     package static let messageBytesMin = 1_000_000
     static let questionMilliseconds = 10_000
     static let creationMilliseconds = 30_000
+    /// Between two looks at topics that have just been made.
+    static let creationPauseMicroseconds: UInt32 = 50_000
 
     private let settings: KafkaSettings
     private let partitions: Int
@@ -100,11 +103,18 @@ package struct KafkaTopics {
         _ inquiry: ClusterInquiry, afterCreating created: [Topic]
     ) throws(LogFault) {
         let deadline = LogClock.steady.now() + Int64(KafkaTopics.creationMilliseconds)
-        var found = try describe(inquiry)
-        // A new topic takes a moment until every broker knows it.
-        while !created.allSatisfy({ found[$0] != nil }), LogClock.steady.now() < deadline {
-            found = try describe(inquiry)
-        }
+        var found: [Topic: Description] = [:]
+        // A new topic takes a moment until every broker knows it: one may list it already, while
+        // another one has not heard of it when it is asked for its settings.
+        repeat {
+            do throws(LogFault) {
+                found = try describe(inquiry)
+            } catch {
+                let mayPass = !created.isEmpty && error.remedy != .refused
+                guard mayPass, LogClock.steady.now() < deadline else { throw error }
+                usleep(KafkaTopics.creationPauseMicroseconds)
+            }
+        } while !created.allSatisfy({ found[$0] != nil }) && LogClock.steady.now() < deadline
         let all = Topic.all.flatMap { differences($0, found[$0]) }
         guard all.isEmpty else {
             throw LogFault(
