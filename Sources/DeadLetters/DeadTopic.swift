@@ -41,7 +41,7 @@ package final class DeadTopic {
         upTo end: Int64 = .max, _ body: ([StoredLetter]) throws(LogFault) -> Void
     ) throws(LogFault) {
         let low = try log.bounds(of: Self.place).lowerBound
-        let scan = try TopicScan(log, from: [Self.place: low])
+        let scan = try LogScan(log, from: [Self.place: low])
         defer { scan.close() }
         unreadable = 0
         var letters: [StoredLetter] = []

@@ -13,11 +13,11 @@ final class OriginalRecords {
     private static let sourcesMax = 8
 
     private final class Source {
-        let scan: TopicScan
+        let scan: LogScan
         /// What was read last, by offset.
         var records: [Int64: [UInt8]] = [:]
 
-        init(_ scan: TopicScan) { self.scan = scan }
+        init(_ scan: LogScan) { self.scan = scan }
     }
 
     private let log: any EventLog
@@ -61,7 +61,7 @@ final class OriginalRecords {
             sources[place] = nil
         }
         if sources.count == Self.sourcesMax { close() }
-        let source = Source(try TopicScan(log, from: [place: offset]))
+        let source = Source(try LogScan(log, from: [place: offset]))
         sources[place] = source
         return source
     }

@@ -3,81 +3,86 @@
 import BrakeModel
 import BrakeWire
 import EventLog
-import Runtime
 
-/// Folds what people have decided, up to an offset that only rises. One thread owns it; `close`
-/// ends it.
+/// Folds what people have decided, up to an offset. One thread owns it; `close` ends it.
 final class ControlFeed {
     private static let place = TopicPartition(.control, 0)
-    private static let pollMilliseconds = 200
-    private static let batchBytes = 1 << 20
-    /// So long without a record means that the log does not answer.
-    private static let stallMilliseconds: Int64 = 30_000
 
     private(set) var ledger = ControlLedger()
     private let log: any EventLog
-    private var reader: (any LogReader)?
-    private let batch = LogBatch(bytesMax: ControlFeed.batchBytes)
+    private let isRewindable: Bool
+    private var scan: LogScan?
     private let documents = DocumentReader()
-    /// Read, but not yet wanted.
-    private var waiting: ArraySlice<(offset: Int64, value: [UInt8]?)> = []
+    /// Read, from the first on if it is rewindable, else those not yet folded.
+    private var records: [(offset: Int64, value: [UInt8]?)] = []
+    /// Of `records`, those that are folded.
+    private var folded = 0
 
-    init(log: any EventLog) { self.log = log }
-
-    /// Takes everything that is there now.
-    func poll() throws(LogFault) {
-        _ = try read(waitMilliseconds: 0)
-        while let next = waiting.popFirst() { take(next) }
+    /// `isRewindable`: keeps what it has read, so that it can go back without reading it again.
+    init(log: any EventLog, isRewindable: Bool = false) {
+        self.log = log
+        self.isRewindable = isRewindable
     }
+
+    /// Takes the next of what is there now; done when there is no more.
+    func step(waitMilliseconds: Int) throws(LogFault) -> Piece {
+        let piece = try read(waitMilliseconds: waitMilliseconds)
+        fold(upTo: .max)
+        return piece
+    }
+
+    /// Has the next step read on, whatever end was seen before.
+    func goOn() { scan?.goOn() }
 
     /// Takes what lies before an offset, which the topic had reached when an epoch told of it.
     func advance(to end: Int64) throws(LogFault) {
-        guard ledger.end < end else { return }
-        guard try log.bounds(of: Self.place).upperBound >= end else {
-            throw LogFault(
-                "read", at: "\(Self.place) of \(log.place)",
-                reason: "an epoch was decided by \(end) records, which are not all there",
-                hint: "was the log replaced or cut?", remedy: .stop)
+        if end < ledger.end {
+            precondition(isRewindable, "only a feed that keeps its records goes back")
+            ledger = ControlLedger()
+            folded = 0
         }
-        let begun = SystemClock.monotonicMilliseconds()
+        fold(upTo: end)
+        goOn()
         while ledger.end < end {
-            if let next = waiting.first {
-                guard next.offset < end else { return }
-                waiting.removeFirst()
-                take(next)
-            } else if try !read(waitMilliseconds: Self.pollMilliseconds),
-                SystemClock.monotonicMilliseconds() - begun >= Self.stallMilliseconds
-            {
+            guard try read(waitMilliseconds: LogScan.pollMilliseconds) != .done else {
                 throw LogFault(
                     "read", at: "\(Self.place) of \(log.place)",
-                    reason: "neither a record nor the end came for 30 s",
-                    hint: "is the log reachable?", remedy: .retry)
+                    reason: "an epoch was decided by \(end) records, which are not all there",
+                    hint: "was the log replaced or cut?", remedy: .stop)
             }
+            fold(upTo: end)
         }
     }
 
     func close() {
-        reader?.close()
-        reader = nil
+        scan?.close()
+        scan = nil
     }
 
-    /// Reads on; returns whether anything came.
-    private func read(waitMilliseconds: Int) throws(LogFault) -> Bool {
-        let reader = try opened()
-        let before = reader.positions
-        _ = try reader.poll(into: batch, waitMilliseconds: waitMilliseconds)
-        for record in batch.records {
-            waiting.append((record.offset, unsafe record.value.map { unsafe [UInt8]($0) }))
+    private func read(waitMilliseconds: Int) throws(LogFault) -> Piece {
+        let scan = try opened()
+        return try scan.next(waitMilliseconds: waitMilliseconds) { batch in
+            for record in batch {
+                records.append((record.offset, unsafe record.value.map { unsafe [UInt8]($0) }))
+            }
         }
-        batch.reset()
-        return reader.positions != before
     }
 
-    private func opened() throws(LogFault) -> any LogReader {
-        if let reader { return reader }
-        let reader = try log.makeReader(from: [Self.place: 0])
-        self.reader = reader
-        return reader
+    private func opened() throws(LogFault) -> LogScan {
+        if let scan { return scan }
+        let scan = try LogScan(log, from: [Self.place: 0])
+        self.scan = scan
+        return scan
+    }
+
+    private func fold(upTo end: Int64) {
+        while folded < records.count, records[folded].offset < end {
+            take(records[folded])
+            folded += 1
+        }
+        guard !isRewindable else { return }
+        records.removeFirst(folded)
+        folded = 0
     }
 
     private func take(_ record: (offset: Int64, value: [UInt8]?)) {

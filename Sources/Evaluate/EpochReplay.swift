@@ -17,13 +17,17 @@ final class EpochReplay {
     private(set) var firstAppends: [Int64?] = EventType.allCases.map { _ in nil }
 
     /// Begins where the scan does: at the end offsets of the epoch before the first to be counted.
-    /// `base` is the policy of apps that people have not assigned another.
-    init(_ log: any EventLog, _ group: PartitionGroup, _ scan: LogScan, base: Policy) {
+    /// `control` may be of others, too; `base` is the policy of apps that people have not assigned
+    /// another.
+    init(
+        _ log: any EventLog, _ group: PartitionGroup, _ scan: LogScan, _ control: ControlFeed,
+        base: Policy
+    ) {
         self.log = log
         self.group = group
         self.scan = scan
         self.base = base
-        control = ControlFeed(log: log)
+        self.control = control
     }
 
     /// A scan of the inputs of a partition.
@@ -86,7 +90,6 @@ final class EpochReplay {
 
     func close() {
         scan.close()
-        control.close()
     }
 
     /// Takes over what people had decided when the epoch began.

@@ -29,6 +29,8 @@ package final class EvaluatorLane {
     private let batch = LogBatch()
     private let control: ControlFeed
     private var controlReadAt = Int64.min
+    /// Whether control has been read to the end that it had when the lane began.
+    private var knowsControl = false
     private var worker: (any LogWorker)?
     private var groups: [Int: PartitionGroup] = [:]
     private var tallies: [Int: Tallies] = [:]
@@ -83,6 +85,7 @@ package final class EvaluatorLane {
     /// Does the next piece of work: waits for input no longer than this.
     package func step(waitMilliseconds: Int) throws(LogFault) {
         try finishCommit()
+        guard try learnControl(waitMilliseconds: waitMilliseconds) else { return }
         let worker = try joined()
         if assignmentWaits || groups.isEmpty && restores.isEmpty {
             try settleAssignment(worker, waitMilliseconds: groups.isEmpty ? waitMilliseconds : 0)
@@ -131,11 +134,25 @@ package final class EvaluatorLane {
         groups.values.sorted { $0.partition < $1.partition }
     }
 
+    /// Reads what people have decided before anything is counted, or first epochs would be decided
+    /// as if nobody had. False while the log has not shown its end.
+    private func learnControl(waitMilliseconds: Int) throws(LogFault) -> Bool {
+        while !knowsControl {
+            switch try control.step(waitMilliseconds: waitMilliseconds) {
+            case .done: knowsControl = true
+            case .more: continue
+            case .waiting: return false
+            }
+        }
+        return true
+    }
+
     /// Takes over what people have decided, between two epochs of each partition.
     private func followControl(_ worker: any LogWorker) throws(LogFault) {
         let now = clocks.monotonicMilliseconds()
         if now - settings.controlMilliseconds >= controlReadAt {
-            try control.poll()
+            control.goOn()
+            while try control.step(waitMilliseconds: 0) == .more {}
             controlReadAt = now
         }
         let behind = orderedGroups.filter { $0.controlEnd < control.ledger.end }

@@ -43,9 +43,13 @@ package struct LogReplay {
     package func run(progress: (Int) -> Void = { _ in }) throws(LogFault) -> Outcome {
         var outcome = Outcome()
         var records: [ThrottleRecord] = []
+        let control = ControlFeed(log: log, isRewindable: true)
+        defer { control.close() }
         for partition in 0..<log.partitions {
-            if let last = try EpochHistory.last(of: partition, in: log), try isDecided(last) {
-                outcome.epochs += try replay(partition, upTo: last, into: &records)
+            if let last = try EpochHistory.last(of: partition, in: log),
+                try isDecided(last, control)
+            {
+                outcome.epochs += try replay(partition, upTo: last, control, into: &records)
             } else {
                 outcome.partitionsByTime += 1
                 try replayAppendTimes(partition, into: &records)
@@ -62,9 +66,9 @@ package struct LogReplay {
     }
 
     /// Whether an epoch was decided by this policy, and by what people had decided besides.
-    private func isDecided(_ epoch: EpochRecord) throws(LogFault) -> Bool {
-        let control = ControlFeed(log: log)
-        defer { control.close() }
+    private func isDecided(
+        _ epoch: EpochRecord, _ control: ControlFeed
+    ) throws(LogFault) -> Bool {
         try control.advance(to: epoch.offsets.control)
         let controls = control.ledger.controls(base: policy) { _ in false }
         return PartitionGroup.versions(of: controls.policies) == epoch.policies
@@ -72,7 +76,8 @@ package struct LogReplay {
 
     /// Returns the count of epochs.
     private func replay(
-        _ partition: Int, upTo last: EpochRecord, into records: inout [ThrottleRecord]
+        _ partition: Int, upTo last: EpochRecord, _ control: ControlFeed,
+        into records: inout [ThrottleRecord]
     ) throws(LogFault) -> Int {
         let epochs = try EpochHistory(of: partition, from: 1, upTo: last, in: log).all()
         let start = try firstOffsets(partition)
@@ -85,7 +90,7 @@ package struct LogReplay {
         }
         let group = makeGroup(partition, at: start)
         let scan = try EpochReplay.scan(of: partition, in: log, from: start)
-        let replay = EpochReplay(log, group, scan, base: policy)
+        let replay = EpochReplay(log, group, scan, control, base: policy)
         defer { replay.close() }
         for epoch in epochs {
             try replay.count(epoch)

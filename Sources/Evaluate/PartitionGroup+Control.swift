@@ -18,17 +18,6 @@ extension PartitionGroup {
         return controls
     }
 
-    /// The controls of a partition under what people had decided up to an offset of `control`.
-    static func controls(
-        of partition: Int, in log: any EventLog, base: Policy, upTo end: Int64
-    ) throws(LogFault) -> Controls {
-        let control = ControlFeed(log: log)
-        defer { control.close() }
-        try control.advance(to: end)
-        return controls(
-            of: partition, partitions: log.partitions, by: control.ledger, base: base, since: end)
-    }
-
     /// The policies in force, as an epoch tells them.
     var policyVersions: [EpochRecord.PolicyVersion] { Self.versions(of: evaluator.policies) }
 

@@ -60,12 +60,14 @@ package struct Rehearsal {
         now: ControlLedger, then: ControlLedger, isOver: () -> Bool = { false }
     ) throws(LogFault) -> Outcome {
         var outcome = Outcome()
+        let control = ControlFeed(log: log, isRewindable: true)
+        defer { control.close() }
         for partition in 0..<log.partitions {
             if isOver() {
                 outcome.isPartial = true
                 break
             }
-            try run(partition, now, then, into: &outcome)
+            try run(partition, now, then, control, into: &outcome)
         }
         outcome.list.sort { $0.app < $1.app }
         outcome.list = Array(outcome.list.prefix(Self.appsMax))
@@ -73,7 +75,7 @@ package struct Rehearsal {
     }
 
     private func run(
-        _ partition: Int, _ now: ControlLedger, _ then: ControlLedger,
+        _ partition: Int, _ now: ControlLedger, _ then: ControlLedger, _ control: ControlFeed,
         into outcome: inout Outcome
     ) throws(LogFault) {
         guard let last = try EpochHistory.last(of: partition, in: log), last.clock > .min else {
@@ -85,8 +87,8 @@ package struct Rehearsal {
             outcome.partitionsLeftOut.append(partition)
             return
         }
-        let one = try courses(partition, beginning, upTo: last, by: now)
-        let other = try courses(partition, beginning, upTo: last, by: then)
+        let one = try courses(partition, beginning, upTo: last, by: now, control)
+        let other = try courses(partition, beginning, upTo: last, by: then, control)
         outcome.from = min(outcome.from ?? .max, beginning.clock ?? last.clock)
         outcome.until = max(outcome.until ?? .min, last.clock)
         outcome.apps += one.count
@@ -117,9 +119,9 @@ package struct Rehearsal {
 
     private func courses(
         _ partition: Int, _ beginning: RehearsalBeginning, upTo last: EpochRecord,
-        by ledger: ControlLedger
+        by ledger: ControlLedger, _ control: ControlFeed
     ) throws(LogFault) -> [AppID: Course] {
-        let (group, start) = try group(partition, at: beginning)
+        let (group, start) = try group(partition, at: beginning, control)
         var controls = PartitionGroup.controls(
             of: partition, partitions: log.partitions, by: ledger, base: base, since: .max)
         controls.overrides = []
@@ -130,7 +132,7 @@ package struct Rehearsal {
         }
         group.dropOutputs()
         let scan = try EpochReplay.scan(of: partition, in: log, from: start)
-        let replay = EpochReplay(log, group, scan, base: base)
+        let replay = EpochReplay(log, group, scan, control, base: base)
         defer { replay.close() }
         while try replay.count(
             upTo: last.offsets, clock: last.clock, waitMilliseconds: LogScan.pollMilliseconds)
@@ -150,7 +152,7 @@ package struct Rehearsal {
 
     /// The group as it was at the beginning, with the offsets that it goes on from.
     private func group(
-        _ partition: Int, at beginning: RehearsalBeginning
+        _ partition: Int, at beginning: RehearsalBeginning, _ control: ControlFeed
     ) throws(LogFault) -> (group: PartitionGroup, start: EpochRecord.Offsets) {
         let evaluator: Evaluator
         let start: EpochRecord.Offsets
@@ -159,7 +161,7 @@ package struct Rehearsal {
             evaluator = Evaluator(policy: base, limits: limits)
             start = EpochRecord.Offsets()
         case .snapshot(let pointer, of: let epoch):
-            evaluator = try self.evaluator(partition, pointer, of: epoch)
+            evaluator = try self.evaluator(partition, pointer, of: epoch, control)
             start = epoch.offsets
         }
         let group = PartitionGroup(
@@ -170,10 +172,13 @@ package struct Rehearsal {
     }
 
     private func evaluator(
-        _ partition: Int, _ pointer: EpochRecord.SnapshotPointer, of epoch: EpochRecord
+        _ partition: Int, _ pointer: EpochRecord.SnapshotPointer, of epoch: EpochRecord,
+        _ control: ControlFeed
     ) throws(LogFault) -> Evaluator {
-        let controls = try PartitionGroup.controls(
-            of: partition, in: log, base: base, upTo: epoch.offsets.control)
+        let end = epoch.offsets.control
+        try control.advance(to: end)
+        let controls = PartitionGroup.controls(
+            of: partition, partitions: log.partitions, by: control.ledger, base: base, since: end)
         do {
             let scan = try SnapshotScan(pointer, of: partition, in: log)
             defer { scan.close() }

@@ -52,6 +52,8 @@ final class Restore {
     private var pointers: ArraySlice<EpochRecord.SnapshotPointer> = []
     /// Between being read from a snapshot and being in a group.
     private var evaluator: Evaluator?
+    /// What people have decided, for every stage of it.
+    private let control: ControlFeed
 
     /// `kept`: the group as this lane had it when it last owned the partition.
     init(
@@ -61,6 +63,7 @@ final class Restore {
         self.isRebuild = isRebuild
         self.kept = isRebuild ? nil : kept
         self.setting = setting
+        control = ControlFeed(log: setting.log, isRewindable: true)
         stage = .last(EpochHistory(lastOf: partition, in: setting.log))
     }
 
@@ -118,6 +121,7 @@ final class Restore {
 
     private func finish(_ group: PartitionGroup) {
         group.lastEpoch = last
+        control.close()
         stage = .done(group)
     }
 
@@ -294,8 +298,6 @@ final class Restore {
 
     /// Whether this evaluator decides epochs, which follow one another, as they were decided.
     private func areRepeatable(_ epochs: [EpochRecord]) throws(LogFault) -> Bool {
-        let control = ControlFeed(log: log)
-        defer { control.close() }
         let limits = setting.limits
         var versions: [EpochRecord.PolicyVersion] = []
         var end: Int64 = -1
@@ -314,8 +316,10 @@ final class Restore {
 
     /// What people had decided up to an offset of `control`.
     private func controls(upTo end: Int64) throws(LogFault) -> Controls {
-        try PartitionGroup.controls(
-            of: partition, in: log, base: setting.policy, upTo: end)
+        try control.advance(to: end)
+        return PartitionGroup.controls(
+            of: partition, partitions: log.partitions, by: control.ledger, base: setting.policy,
+            since: end)
     }
 
     /// Counts epochs again as they were counted; what they publish is in the log already.
@@ -329,7 +333,7 @@ final class Restore {
         let end = try throttleEnd()
         guard let evaluator = evaluator.take() else { throw fault("there is no evaluator") }
         let group = makeGroup(evaluator, at: start, snapshots: snapshots, throttleEnd: end)
-        let counting = EpochReplay(log, group, scan, base: setting.policy)
+        let counting = EpochReplay(log, group, scan, control, base: setting.policy)
         stage = .inputs(Recounting(epochs, counting, from: start))
     }
 
@@ -357,7 +361,7 @@ final class Restore {
         // The older snapshots lead to other checksums than this: they are pointed to no longer.
         let group = makeGroup(evaluator, at: start, snapshots: [], throttleEnd: end)
         group.controlEnd = last.offsets.control
-        let counting = EpochReplay(log, group, scan, base: setting.policy)
+        let counting = EpochReplay(log, group, scan, control, base: setting.policy)
         stage = .inputs(
             Recounting(
                 epochs.isEmpty ? [last] : epochs, counting, from: start,

@@ -48,7 +48,7 @@ extension EventLog {
     func stored(_ topic: Topic) throws -> [Stored] {
         var stored: [Stored] = []
         for place in places(of: topic) {
-            let scan = try TopicScan(self, from: [place: bounds(of: place).lowerBound])
+            let scan = try LogScan(self, from: [place: bounds(of: place).lowerBound])
             defer { scan.close() }
             while try scan.next({ records in
                 for record in records {

@@ -97,7 +97,7 @@ struct DeadWorld {
     /// The values of a topic, in order of partition and offset.
     func values(_ topic: Topic) throws -> [String] {
         try log.places(of: topic).flatMap { place in
-            let scan = try TopicScan(log, from: [place: log.bounds(of: place).lowerBound])
+            let scan = try LogScan(log, from: [place: log.bounds(of: place).lowerBound])
             defer { scan.close() }
             var values: [String] = []
             while try scan.next({ records in

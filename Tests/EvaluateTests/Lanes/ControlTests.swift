@@ -41,6 +41,23 @@ struct ControlTests {
         try world.checkReplay()
     }
 
+    @Test("is read to its end before anything is counted, however slowly it comes")
+    func readFirst() throws {
+        let world = LaneWorld()
+        world.log.steer { $0.pieceBytes = 300 }
+        for number in 0..<60 {
+            let caps = FrequencyCaps(perHour: 1, perDay: 1 + number)
+            try world.control(.cap(CapPlace(app: AppID("app-\(number)")), caps))
+        }
+        try world.control(.override(AppID("a"), halt()))
+        try world.start("a", 0..<20)
+        let lane = world.makeLane()
+        try world.run(lane, for: 5_000)
+        #expect(try world.epochs().allSatisfy { $0.offsets.control == 61 })
+        #expect(try world.story("a") == ["1 Halt 1"])
+        try world.checkReplay()
+    }
+
     @Test("is told when it holds an app looser than the rules call for")
     func overruled() throws {
         let world = LaneWorld()

@@ -1,10 +1,7 @@
 // Reading a part of the log from one place on, to the end that it has now.
 
-import EventLog
-import Runtime
-
 /// What a piece of work that may have to wait for the log has ended with.
-enum Piece {
+package enum Piece: Sendable {
     /// All is done.
     case done
     /// Something has been done, and more can be.
@@ -13,11 +10,12 @@ enum Piece {
     case waiting
 }
 
-/// Reads partitions forward. One thread owns it; `close` ends it.
-final class LogScan {
+/// Reads partitions forward, piece by piece or waiting for the log. One thread owns it; `close`
+/// ends it.
+package final class LogScan {
     /// How long those wait who have nothing else to do.
-    static let pollMilliseconds = 200
-    static let batchBytes = 1 << 20
+    package static let pollMilliseconds = 200
+    package static let batchBytes = 1 << 20
     /// So long without a record or an end means that the log does not answer.
     private static let stallMilliseconds: Int64 = 30_000
 
@@ -31,7 +29,7 @@ final class LogScan {
     private var silentSince: Int64?
     private var isClosed = false
 
-    init(
+    package init(
         _ log: any EventLog, from positions: [TopicPartition: Int64],
         batchBytes: Int = LogScan.batchBytes
     ) throws(LogFault) {
@@ -43,9 +41,12 @@ final class LogScan {
 
     deinit { close() }
 
+    /// Where a partition will be read next.
+    package func position(_ place: TopicPartition) -> Int64 { reader.positions[place] ?? 0 }
+
     /// Hands over the next records, of one partition or of all; done when read to the end. Asks the
     /// log once, and waits so long for records at the most.
-    func next(
+    package func next(
         of only: TopicPartition? = nil, waitMilliseconds: Int,
         _ body: (ArraySlice<LogRecord>) -> Void
     ) throws(LogFault) -> Piece {
@@ -65,8 +66,26 @@ final class LogScan {
         return .waiting
     }
 
+    /// As the other, but waits until there are some; false when read to the end.
+    package func next(
+        of only: TopicPartition? = nil, _ body: (ArraySlice<LogRecord>) -> Void
+    ) throws(LogFault) -> Bool {
+        // What is there is asked for first: at the end, waiting for more would be in vain.
+        var wait = 0
+        while true {
+            switch try next(of: only, waitMilliseconds: wait, body) {
+            case .done: return false
+            case .more: return true
+            case .waiting: wait = Self.pollMilliseconds
+            }
+        }
+    }
+
+    /// Forgets the ends it has seen: what has been appended since is read, too.
+    package func goOn() { ended.removeAll() }
+
     private func heedSilence() throws(LogFault) {
-        let now = SystemClock.monotonicMilliseconds()
+        let now = LogClock.steady.now()
         let since = silentSince ?? now
         silentSince = since
         guard now - since >= Self.stallMilliseconds else { return }
@@ -77,7 +96,7 @@ final class LogScan {
             remedy: .retry)
     }
 
-    func close() {
+    package func close() {
         guard !isClosed else { return }
         isClosed = true
         reader.close()
