@@ -26,11 +26,15 @@ package final class HTTPConnection {
 
     package let limits: HTTPLimits
     private let acceptsGzip: Bool
+    private let authorityPath: String?
     /// Closed in deinit, and used by nobody else.
     private let handle: UnsafeMutableRawPointer
 
     /// Makes a client; with `acceptsGzip` servers may compress, and bodies come back decompressed.
-    package init(limits: HTTPLimits = HTTPLimits(), acceptsGzip: Bool = false) {
+    /// `authorityPath`: a file of the certificates to trust, PEM; nil: those of the system.
+    package init(
+        limits: HTTPLimits = HTTPLimits(), acceptsGzip: Bool = false, authorityPath: String? = nil
+    ) {
         precondition(Self.isLibraryReady, "libcurl can be initialised")
         guard let handle = unsafe curl_easy_init() else {
             preconditionFailure("there is memory for a libcurl handle")
@@ -38,6 +42,7 @@ package final class HTTPConnection {
         unsafe self.handle = unsafe handle
         self.limits = limits
         self.acceptsGzip = acceptsGzip
+        self.authorityPath = authorityPath
     }
 
     deinit {
@@ -84,6 +89,7 @@ package final class HTTPConnection {
         set(CURLOPT_NOSIGNAL, 1)
         set(CURLOPT_CONNECTTIMEOUT_MS, limits.connectMilliseconds)
         set(CURLOPT_TIMEOUT_MS, limits.totalMilliseconds)
+        if let authorityPath { set(CURLOPT_CAINFO, text: authorityPath) }
         if acceptsGzip { set(CURLOPT_ACCEPT_ENCODING, text: "gzip") }
         unsafe set(CURLOPT_HTTPHEADER, headers.list)
         switch request.method {

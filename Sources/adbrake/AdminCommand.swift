@@ -19,6 +19,9 @@ enum AdminCommand: Subcommand {
     private static let tokenFile = Option.optional(
         "token-file", "FILE", environment: "ADBRAKE_ADMIN_TOKEN_FILE",
         help: "a file with your token and nothing else")
+    private static let authority = Option.optional(
+        "ca", "FILE", environment: "ADBRAKE_ADMIN_CA",
+        help: "the certificates to trust, PEM, if the listener's is none that the system trusts")
     private static let reason = Option.optional(
         "reason", "TEXT", help: "why; needed for every change, kept with it for ever")
     private static let app = Option.optional(
@@ -63,8 +66,8 @@ enum AdminCommand: Subcommand {
             beneath it.
             """,
         options: [
-            verb, url, tokenFile, reason, app, state, time, policy, apps, country, perHour, perDay,
-            dryRun, limit,
+            verb, url, tokenFile, authority, reason, app, state, time, policy, apps, country,
+            perHour, perDay, dryRun, limit,
         ],
         examples: [
             .init(
@@ -94,7 +97,8 @@ enum AdminCommand: Subcommand {
         let token =
             String(decoding: bytes, as: UTF8.self)
             .split(whereSeparator: \.isWhitespace).first.map(String.init) ?? ""
-        let desk = AdminClient(url: command[url], token: token)
+        let desk = AdminClient(
+            url: command[url], token: token, authorityPath: command[authority])
         switch command[verb] {
         case "list": try AdminText.list(desk.get("/v1/control")).forEach { print($0) }
         case "history":
@@ -206,14 +210,16 @@ struct AdminClient {
 
     let base: String
     let token: String
-    private let connection = HTTPConnection(
-        limits: HTTPLimits(totalMilliseconds: AdminClient.limitMilliseconds))
+    private let connection: HTTPConnection
 
-    init(url: String, token: String) {
+    init(url: String, token: String, authorityPath: String?) {
         var base = url
         while base.hasSuffix("/") { base.removeLast() }
         self.base = base
         self.token = token
+        connection = HTTPConnection(
+            limits: HTTPLimits(totalMilliseconds: AdminClient.limitMilliseconds),
+            authorityPath: authorityPath)
     }
 
     func get(_ target: String) throws -> JSONValue { try send("GET", target, nil) }

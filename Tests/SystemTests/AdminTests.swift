@@ -102,6 +102,59 @@ struct AdminTests {
         }
     }
 
+    @Test("are served over TLS, and only those whose certificate they trust are told the token")
+    func encrypted() throws {
+        try withWorkplace { workplace in
+            let (key, certificate) = (workplace.folder + "/key", workplace.folder + "/cert")
+            let made = try Child(
+                command: [
+                    "/usr/bin/openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate,
+                ], variables: [])
+            defer { made.close() }
+            try #require(try made.waitForEnd() == .exited(0))
+            let child = try workplace.start(
+                "run",
+                try workplace.evaluating() + deciding(workplace)
+                    + ["--admin-tls-certificate", certificate, "--admin-tls-key", key])
+            defer { child.close() }
+            #expect(try adminAddress(child).hasPrefix("https://127.0.0.1:"))
+            let list = try decide(["list", "--ca", certificate], at: child, workplace)
+            #expect(list.ending == .exited(0), "\(list.complaints)")
+            let stranger = try decide(["list"], at: child, workplace)
+            #expect(stranger.ending == .exited(1))
+            #expect(stranger.complaints.contains("certificate"), "\(stranger.complaints)")
+        }
+    }
+
+    @Test("are others once the file of tokens has been read again, which a mistake in it hinders")
+    func reload() throws {
+        try withWorkplace { workplace in
+            let child = try workplace.start(
+                "run", try workplace.evaluating() + deciding(workplace))
+            defer { child.close() }
+            _ = try adminAddress(child)
+            func tokens(_ text: String) throws {
+                _ = try workplace.write("tokens.txt", text)
+                child.signal(SIGHUP)
+            }
+            try tokens("\(Self.token) anna admin\n")
+            _ = try child.line(with: "tokens kept as they were")
+            #expect(try decide(["list"], at: child, workplace).ending == .exited(0))
+            try tokens("0000111122223333 ben write\n")
+            _ = try child.line(with: "tokens read again")
+            let gone = try decide(["list"], at: child, workplace)
+            #expect(gone.ending == .exited(1))
+            try tokens("\(Self.token) anna read\n")
+            _ = try eventually("the token is known again") {
+                try decide(["list"], at: child, workplace).ending == .exited(0) ? true : nil
+            }
+            let cap = ["cap", "--app", "*", "--per-hour", "1", "--per-day", "2", "--reason", "r"]
+            #expect(try decide(cap, at: child, workplace).ending == .exited(1), "may only read")
+        }
+    }
+
     @Test(
         "are let in on loopback or over TLS only, and with tokens only",
         arguments: [
