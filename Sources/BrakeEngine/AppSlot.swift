@@ -33,14 +33,24 @@ enum Metric: Int, CaseIterable {
     ]
 }
 
-/// An app. Counts are rows in the pool; what is rare lives in tables beside it.
+/// An app. Counts are rows in the pool; what is rare lives in tables beside it. The fields stand in
+/// an order that leaves no gap.
 struct AppSlot: BitwiseCopyable {
     static let notDue = Int64.max
     static let noDevices = UInt32.max
+    private static let touchedBit: UInt8 = 1
+    private static let stressedBit: UInt8 = 2
 
     var appHash: UInt64 = 0
     /// The tick at which the calendar will look at it, or `notDue`.
     var due = AppSlot.notDue
+    var brake = BrakeState()
+    var nameLength: UInt8 = 0
+    /// The place of its policy.
+    var policy: UInt8 = 0
+    private var flags: UInt8 = 0
+    /// What an override has made of the state published last.
+    var shape = Shape.none
     var rows = InlineArray<12, RowReference>(repeating: .none)
     var nameOffset: UInt32 = 0
     /// The second of the clock at its last event.
@@ -48,14 +58,20 @@ struct AppSlot: BitwiseCopyable {
     var revision: UInt32 = 0
     /// The place of its crashed devices.
     var devices = AppSlot.noDevices
-    var brake = BrakeState()
-    /// What an override has made of the state published last.
-    var shape = Shape.none
-    var nameLength: UInt8 = 0
-    /// The place of its policy.
-    var policy: UInt8 = 0
+
     /// Whether something has been counted since its last look that may change its state.
-    var isTouched = false
+    @inline(__always)
+    var isTouched: Bool {
+        get { flags & Self.touchedBit != 0 }
+        set { flags = newValue ? flags | Self.touchedBit : flags & ~Self.touchedBit }
+    }
+
+    /// Whether its ads are counted by country, for its stress index.
+    @inline(__always)
+    var isStressed: Bool {
+        get { flags & Self.stressedBit != 0 }
+        set { flags = newValue ? flags | Self.stressedBit : flags & ~Self.stressedBit }
+    }
 
     @inline(__always)
     subscript(metric: Metric) -> RowReference {

@@ -29,7 +29,11 @@ extension Evaluator {
         case .signal:
             add(.softErrors, at: second, in: slot)
             add(.signals, at: second, in: slot)
-        case .impression: addAds(.impressions, event, at: second, in: slot)
+            countStress(event, at: second, in: slot)
+        case .impression:
+            addAds(.impressions, event, at: second, in: slot)
+            if apps.slots[slot].isStressed { countStress(event, at: second, in: slot) }
+        case .dismissal: countStress(event, at: second, in: slot)
         case .adFailure: addAds(.adFailures, event, at: second, in: slot)
         }
         // Its rows must be given back some time, even if nothing else asks for a look.
@@ -45,7 +49,7 @@ extension Evaluator {
         if time.isFuture { tallied.future += 1 }
         if isExpired(time.time) { tallied.expired += 1 }
         checksum &+= StableHash.combine(
-            event.appHash ^ UInt64(event.meaning.rawValue),
+            event.appHash ^ event.meaning.checksumBits,
             UInt64(bitPattern: time.time) ^ event.idHash ^ event.sessionHash)
     }
 

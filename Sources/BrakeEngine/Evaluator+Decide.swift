@@ -35,6 +35,7 @@ extension Evaluator {
             calendar.recycle(list)
         }
         if isOverrideTick { holdAll(at: tick, into: &decisions) }
+        if stressTick == tick { tellStress(at: tick, into: &decisions) }
         decisions.changes[firstChange...].sort { $0.app < $1.app }
         // In sorted order: in which order apps were looked at may differ after a restore.
         for change in decisions.changes[firstChange...] {
@@ -52,7 +53,7 @@ extension Evaluator {
     }
 
     mutating func updateNextDecision() {
-        nextDecision = min(calendar.first, touchTicks.min() ?? .max, overrideTick)
+        nextDecision = min(calendar.first, touchTicks.min() ?? .max, overrideTick, stressTick)
     }
 
     private mutating func look(at slot: UInt32, tick: Int64, into decisions: inout Decisions) {

@@ -38,7 +38,7 @@ extension Evaluator {
 
     private static func metric(of meaning: EventMeaning) -> Int {
         switch meaning {
-        case .start, .nothing: Metric.sessions.rawValue
+        case .start, .nothing, .dismissal: Metric.sessions.rawValue
         case .alive: Metric.alive.rawValue
         case .crash: Metric.crashes.rawValue
         case .softError, .signal: Metric.softErrors.rawValue

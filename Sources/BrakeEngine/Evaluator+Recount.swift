@@ -50,6 +50,7 @@ extension Evaluator {
         touchAll()
         // Overrides may have begun or ended meanwhile.
         overrideTick = Self.second(after: clock)
+        startStressTicks()
         updateNextDecision()
     }
 }

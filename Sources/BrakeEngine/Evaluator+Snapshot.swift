@@ -5,7 +5,9 @@ import BrakeModel
 
 extension Evaluator {
     /// Rises when the bytes mean something else; golden files keep every version readable.
-    private static let snapshotVersion: UInt8 = 3
+    private static let snapshotVersion: UInt8 = 4
+    /// Without the counts of stress: they begin anew.
+    private static let snapshotVersionBeforeStress: UInt8 = 3
     /// With a policy for each app, by the place of its name in a list: which one follows from what
     /// people have assigned. Without what overrides have made of published states.
     private static let snapshotVersionBeforeOverrides: UInt8 = 2
@@ -26,6 +28,7 @@ extension Evaluator {
         for slot in 0..<UInt32(apps.count) { write(slot, to: &writer) }
         write(seenSessions, to: &writer)
         write(seenCrashes, to: &writer)
+        writeStress(to: &writer)
         return writer.bytes
     }
 
@@ -112,6 +115,7 @@ extension Evaluator {
         for _ in 0..<count { try restoreApp(from: &reader, hasShapes: hasShapes) }
         try Self.restore(&seenSessions, from: &reader)
         try Self.restore(&seenCrashes, from: &reader)
+        if version > Self.snapshotVersionBeforeStress { try restoreStress(from: &reader) }
         guard reader.isAtEnd else { throw .damaged }
         restoredPanes = []
         restoreOverrides()

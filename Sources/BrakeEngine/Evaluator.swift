@@ -48,6 +48,10 @@ package struct Evaluator: ~Copyable {
     var seenCrashes: SeenIDs
     var devices: ContiguousArray<CrashedDevices> = []
     var freeDevices: ContiguousArray<UInt32> = []
+    /// Of apps that annoy.
+    var stress = StressTable()
+    /// The next full minute at which stress is told, `.max` while there is none.
+    var stressTick = Int64.max
     var calendar = Calendar()
     /// Slots counted into since their last look, and the tick that will look at them, by policy.
     var touched: [ContiguousArray<UInt32>]

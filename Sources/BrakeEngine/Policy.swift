@@ -44,6 +44,8 @@ package struct Policy: Sendable, Equatable {
     package var dwellMaxSeconds: Int64
     package var silence: Silence?
     package var launch: Launch?
+    /// What tightens caps; none: nothing does.
+    package var stress: [StressRule] = []
     /// The normal quantile that belongs to `confidence`.
     package private(set) var quantile: Double?
 
@@ -206,5 +208,34 @@ package struct Launch: Sendable, Equatable {
         self.baseline = baseline
         self.minSessions = minSessions
         self.state = state
+    }
+}
+
+/// Tightens the caps of an app in a country, when its ads annoy people there.
+package struct StressRule: Sendable, Equatable {
+    package enum Window: Sendable, Equatable {
+        case hour
+        case day
+    }
+
+    package enum Condition: Sendable, Equatable {
+        /// So many signals per thousand impressions or more.
+        case signalsPerThousandAtLeast(Double, Window)
+        /// The mean delay of dismissals in the hour is so many times that of the day, or more.
+        case dismissTrendAtLeast(Double)
+    }
+
+    package var name: String
+    package var condition: Condition
+    /// Of the window; of the hour for a trend.
+    package var minImpressions: Int
+    /// Caps become those of a person with so many recent non-fatal errors, 1 or 2.
+    package var nonFatals: Int
+
+    package init(name: String, condition: Condition, minImpressions: Int, nonFatals: Int) {
+        self.name = name
+        self.condition = condition
+        self.minImpressions = minImpressions
+        self.nonFatals = nonFatals
     }
 }

@@ -19,6 +19,8 @@ package struct Tallies: Sendable, Equatable {
     package var stragglers: Int64 = 0
     /// Of new apps beyond the limit.
     package var refusedApps: Int64 = 0
+    /// Ad events left out of their app's stress, as too many countries of apps were counted.
+    package var refusedCountries: Int64 = 0
     /// Counts that can rise no further.
     package var saturated: Int64 = 0
     /// Looks at apps.
@@ -36,17 +38,25 @@ package struct Decisions: Sendable {
     /// In order of tick, then app.
     package var changes: [ThrottleChange] = []
     package var notices: [Notice] = []
+    /// In order of tick, then app.
+    package var stress: [StressChange] = []
+    /// How often the caps of an app's countries were tightened or eased.
+    package var tightenings = 0
     /// Events that could not be taken, by their place in the batch.
     package var refused: [(event: Int, reason: Rejection)] = []
 
     package init() {}
 
-    package var isEmpty: Bool { changes.isEmpty && notices.isEmpty && refused.isEmpty }
+    package var isEmpty: Bool {
+        changes.isEmpty && notices.isEmpty && stress.isEmpty && refused.isEmpty
+    }
 
     /// Empties all and keeps the memory.
     package mutating func removeAll() {
         changes.removeAll(keepingCapacity: true)
         notices.removeAll(keepingCapacity: true)
+        stress.removeAll(keepingCapacity: true)
+        tightenings = 0
         refused.removeAll(keepingCapacity: true)
     }
 }

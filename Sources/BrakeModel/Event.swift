@@ -19,6 +19,12 @@ public enum EventMeaning: UInt8, Sendable, CaseIterable, BitwiseCopyable {
     case impression = 6
     /// An ad failed to load or to show, other than for want of ads or network.
     case adFailure = 7
+    /// An ad was dismissed, after a time that the record tells.
+    case dismissal = 8
+
+    /// What a checksum of events takes of it. A dismissal is `nothing` there, as it was before it
+    /// had a meaning: what older builds have counted comes out the same.
+    @inlinable public var checksumBits: UInt64 { UInt64(rawValue & 7) }
 }
 
 /// A fact an app reported, decoded. Times are milliseconds since 1970; a device time that the
@@ -33,7 +39,8 @@ public struct Event: Sendable, BitwiseCopyable {
     public var idHash: UInt64
     /// `StableHash` of the session id; 0: none.
     public var sessionHash: UInt64
-    /// `StableHash` of the device; 0: none.
+    /// `StableHash` of the device; 0: none. Of ad events and signals, for which nobody asks who it
+    /// was, their `AdCircumstances`.
     public var deviceHash: UInt64
     /// A: when the log took the record.
     public var append: Int64
@@ -58,6 +65,13 @@ public struct Event: Sendable, BitwiseCopyable {
         set { sessionAt = newValue == 1 ? Event.noTime : newValue }
     }
 
+    /// Where an ad event or a signal happened, and after what delay. It lies where crashes have
+    /// their device, so that an event takes nine words.
+    @inlinable public var circumstances: AdCircumstances {
+        get { AdCircumstances(bits: deviceHash) }
+        set { deviceHash = newValue.bits }
+    }
+
     /// Makes an event; what is left out is absent.
     public init(
         appHash: UInt64, meaning: EventMeaning, append: Int64, at: Int64 = Event.noTime,
@@ -77,6 +91,29 @@ public struct Event: Sendable, BitwiseCopyable {
         self.nameLength = nameLength
         self.meaning = meaning
         self.convertedTimes = convertedTimes
+    }
+}
+
+/// What is told of an ad event besides its kind, in one word.
+public struct AdCircumstances: Sendable, Equatable, BitwiseCopyable {
+    /// Longer delays count as this one: who has not looked by then has put the device away.
+    public static let dismissMillisecondsMax: Int64 = 600_000
+
+    public let bits: UInt64
+
+    @inlinable public init(bits: UInt64) { self.bits = bits }
+
+    /// `country`: as `CountryCode.number`; `dismissMilliseconds`: 0 ... `dismissMillisecondsMax`.
+    @inlinable public init(country: UInt16, dismissMilliseconds: Int64 = 0) {
+        bits = UInt64(country) | UInt64(clamping: dismissMilliseconds) << 16
+    }
+
+    /// Two letters as a number, 0: not known.
+    @inlinable public var country: UInt16 { UInt16(truncatingIfNeeded: bits) }
+
+    /// How long the ad had been there when it was dismissed.
+    @inlinable public var dismissMilliseconds: Int64 {
+        min(Int64(bits >> 16), Self.dismissMillisecondsMax)
     }
 }
 

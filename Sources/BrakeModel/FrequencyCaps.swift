@@ -33,6 +33,23 @@ public struct CountryCode: Hashable, Comparable, Sendable {
         self.text = upper
     }
 
+    /// The country of a number; nil for one that is none.
+    public init?(number: UInt16) {
+        guard CountryCode.isNumber(number) else { return nil }
+        let bytes = [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]
+        text = String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The two letters as a number, in the same order as their texts.
+    public var number: UInt16 { text.utf8.reduce(0) { $0 << 8 | UInt16($1) } }
+
+    /// Whether there may be a country of this number.
+    public static func isNumber(_ number: UInt16) -> Bool {
+        let letters = UInt16(UInt8(ascii: "A"))...UInt16(UInt8(ascii: "Z"))
+        return letters.contains(number >> 8) && letters.contains(number & 0xff)
+            && number != 0x5858  // XX
+    }
+
     public static func < (one: CountryCode, other: CountryCode) -> Bool { one.text < other.text }
 }
 

@@ -79,6 +79,8 @@ package struct EpochRecord: Sendable, Equatable {
     package var appsMax: Int?
     /// How many throttle records it published.
     package var changes: Int
+    /// How often it tightened or eased the caps of an app.
+    package var tightenings: Int
     /// Of the state, rolling.
     package var checksum: UInt64
     package var snapshots: [SnapshotPointer]
@@ -87,9 +89,8 @@ package struct EpochRecord: Sendable, Equatable {
 
     package init(
         number: Int64, generation: Int64, partition: Int, clock: Int64, offsets: Offsets,
-        policies: [PolicyVersion], appsMax: Int? = nil, changes: Int, checksum: UInt64,
-        snapshots: [SnapshotPointer],
-        throttleEnd: Int64
+        policies: [PolicyVersion], appsMax: Int? = nil, changes: Int,
+        tightenings: Int = 0, checksum: UInt64, snapshots: [SnapshotPointer], throttleEnd: Int64
     ) {
         self.number = number
         self.generation = generation
@@ -99,6 +100,7 @@ package struct EpochRecord: Sendable, Equatable {
         self.policies = policies
         self.appsMax = appsMax
         self.changes = changes
+        self.tightenings = tightenings
         self.checksum = checksum
         self.snapshots = snapshots
         self.throttleEnd = throttleEnd
@@ -122,6 +124,7 @@ extension EpochRecord {
                 record.array("policies") { $0.write(policies) }
                 if let appsMax { record.field("apps_max", appsMax) }
                 record.field("changes", changes)
+                if tightenings > 0 { record.field("tightenings", tightenings) }
                 record.field("checksum", Hex.text(checksum))
                 record.array("snapshots") { $0.write(snapshots) }
                 record.field("throttle_end", throttleEnd)
@@ -144,6 +147,7 @@ extension EpochRecord {
             policies: try record.required("policies", \.array).mapRejecting(PolicyVersion.init),
             appsMax: record["apps_max"]?.count,
             changes: try record.required("changes", \.count),
+            tightenings: record["tightenings"]?.count ?? 0,
             checksum: try record.required("checksum") { $0.text.flatMap { UInt64($0, radix: 16) } },
             snapshots: try snapshots.mapRejecting(SnapshotPointer.init),
             throttleEnd: try record.required("throttle_end", \.integer))

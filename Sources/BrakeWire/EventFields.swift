@@ -43,6 +43,11 @@ extension brake_json_event {
         if type == .adEvent, count.kind != BRAKE_JSON_ABSENT {
             event.count = try count.eventCount()
         }
+        if type == .adEvent || meaning == .signal {
+            event.circumstances = AdCircumstances(
+                country: country.countryNumber,
+                dismissMilliseconds: dismiss_delay_ms.delayMilliseconds ?? 0)
+        }
         return event
     }
 

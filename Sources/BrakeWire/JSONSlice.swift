@@ -59,6 +59,28 @@ extension brake_json_slice {
         }
     }
 
+    /// A country as `CountryCode.number`, in either case; 0 for all else: where it happened is not
+    /// worth losing what happened.
+    @inline(__always)
+    var countryNumber: UInt16 {
+        guard kind == BRAKE_JSON_TEXT, length == 2 else { return 0 }
+        let bytes = unsafe text
+        // Without the bit that small letters have.
+        let number = unsafe UInt16(bytes[0] & 0xdf) << 8 | UInt16(bytes[1] & 0xdf)
+        return CountryCode.isNumber(number) ? number : 0
+    }
+
+    /// A delay in whole ms, at most `AdCircumstances.dismissMillisecondsMax`; nil for what is none.
+    @inline(__always)
+    var delayMilliseconds: Int64? {
+        let most = AdCircumstances.dismissMillisecondsMax
+        switch kind {
+        case BRAKE_JSON_INTEGER: return Int64(min(integer, UInt64(most)))
+        case BRAKE_JSON_REAL where real >= 0: return Int64(min(real, Double(most)))
+        default: return nil
+        }
+    }
+
     /// An optional yes or no.
     @inline(__always)
     func bool(default value: Bool) throws(Rejection) -> Bool {

@@ -53,6 +53,9 @@ extension brake_json_event {
         try event.checkIsWord()
         let failure = try AdFailure(errorCode: error_code, os: os)
         if event.matches("shown") { return .impression }
+        if event.matches("dismissed"), dismiss_delay_ms.delayMilliseconds != nil {
+            return .dismissal
+        }
         let isFailed = event.matches("load_failed") || event.matches("show_failed")
         return isFailed && failure == .other ? .adFailure : .nothing
     }

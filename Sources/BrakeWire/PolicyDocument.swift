@@ -9,6 +9,8 @@ package struct PolicyDocument: Sendable, Equatable {
     package static let bytesMax = 64 * 1_024
     /// The most rules of a policy.
     package static let rulesMax = 32
+    /// The most stress rules of a policy.
+    package static let stressRulesMax = 8
 
     package let policy: Policy
     /// The document as it was written.
@@ -46,10 +48,15 @@ private let devicesMax: Int64 = 4_096
 private let policyKeys = [
     "name", "version", "tick_ms", "counting", "empty_rate", "initial", "initial_hold_s", "entry",
     "confidence", "levels", "relapse_s", "dwell_max_s", "rules", "silence", "launch",
+    "stress",
 ]
 private let ruleKeys = [
     "name", "state", "window_s", "crash_free_below", "crashes_at_least", "min_sessions",
     "min_devices",
+]
+private let stressKeys = [
+    "name", "window_s", "signals_per_1000_at_least", "dismiss_trend_at_least", "min_impressions",
+    "as_nf",
 ]
 private let states = ThrottleState.allCases.map { ($0.name, $0) }
 private let strictStates = states.filter { $0.1 > .normal }
@@ -59,7 +66,7 @@ extension DocumentFields {
         let document = object(value, at: "", keys: policyKeys)
         let levels = object(
             document["levels"] ?? .object([]), at: "levels", keys: strictStates.map(\.0))
-        return Policy(
+        var policy = Policy(
             name: name(document, "name"),
             version: Int(integer(document, "version", in: 1...countMax)),
             tickMilliseconds: integer(document, "tick_ms", in: 100...3_600_000, absent: 1_000),
@@ -74,6 +81,8 @@ extension DocumentFields {
             relapseSeconds: integer(document, "relapse_s", in: 0...secondsMax, absent: 0),
             dwellMaxSeconds: integer(document, "dwell_max_s", in: 0...secondsMax, absent: 0),
             silence: silence(document), launch: launch(document))
+        policy.stress = stress(document)
+        return policy
     }
 
     private mutating func counting(_ document: Object) -> Policy.Counting {
@@ -182,5 +191,67 @@ extension DocumentFields {
             aliveBelow: share(item, "alive_below"), baseline: share(item, "baseline"),
             minSessions: Int(integer(item, "min_sessions", in: 1...countMax)),
             state: word(item, "state", of: strictStates))
+    }
+
+    private mutating func stress(_ document: Object) -> [StressRule] {
+        guard let value = document["stress"] else { return [] }
+        guard let items = value.array, items.count <= PolicyDocument.stressRulesMax else {
+            report("stress", "expected an array of at most \(PolicyDocument.stressRulesMax) rules")
+            return []
+        }
+        var names: Set<String> = []
+        return items.enumerated().map { index, item in
+            let rule = stressRule(object(item, at: "stress[\(index)]", keys: stressKeys))
+            if !names.insert(rule.name).inserted && !rule.name.isEmpty {
+                report("stress[\(index)].name", "expected a name that no other of them has")
+            }
+            return rule
+        }
+    }
+
+    private mutating func stressRule(_ item: Object) -> StressRule {
+        StressRule(
+            name: name(item, "name"), condition: stressCondition(item),
+            minImpressions: Int(integer(item, "min_impressions", in: 0...countMax, absent: 0)),
+            nonFatals: Int(integer(item, "as_nf", in: 1...2)))
+    }
+
+    private mutating func stressCondition(_ item: Object) -> StressRule.Condition {
+        let (signals, trend) = ("signals_per_1000_at_least", "dismiss_trend_at_least")
+        switch (item[signals] != nil, item[trend] != nil) {
+        case (true, false):
+            let limit = number(item, signals, "a number above 0, at most 1000") {
+                $0 > 0 && $0 <= 1_000
+            }
+            return .signalsPerThousandAtLeast(limit, stressWindow(item))
+        case (false, true):
+            if item["window_s"] != nil {
+                report(item.path(of: "window_s"), "expected only with \(signals)")
+            }
+            let limit = number(item, trend, "a number above 1, at most 1000") {
+                $0 > 1 && $0 <= 1_000
+            }
+            return .dismissTrendAtLeast(limit)
+        case (true, true):
+            report(item.path(of: trend), "expected only one of both conditions")
+        case (false, false):
+            missing(item, signals, "this or \(trend)")
+        }
+        return .dismissTrendAtLeast(1_000)
+    }
+
+    private mutating func stressWindow(_ item: Object) -> StressRule.Window {
+        guard let value = item["window_s"] else {
+            missing(item, "window_s", "3600 or 86400")
+            return .hour
+        }
+        switch value.integer {
+        case 3_600: return .hour
+        case 86_400: return .day
+        default:
+            report(
+                item.path(of: "window_s"), "expected 3600 or 86400, found \(value.reported)")
+            return .hour
+        }
     }
 }

@@ -40,12 +40,15 @@ brake_json_slice *field(brake_json_event &event, const brake_json_slice &key) {
         case 6:
             if (is_key(key, "device")) return &event.device;
             return is_key(key, "signal") ? &event.signal : nullptr;
-        case 7: return is_key(key, "session") ? &event.session : nullptr;
+        case 7:
+            if (is_key(key, "session")) return &event.session;
+            return is_key(key, "country") ? &event.country : nullptr;
         case 8: return is_key(key, "severity") ? &event.severity : nullptr;
         case 10:
             if (is_key(key, "foreground")) return &event.foreground;
             if (is_key(key, "session_at")) return &event.session_at;
             return is_key(key, "error_code") ? &event.error_code : nullptr;
+        case 16: return is_key(key, "dismiss_delay_ms") ? &event.dismiss_delay_ms : nullptr;
         default: return nullptr;
     }
 }

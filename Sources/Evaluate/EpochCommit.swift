@@ -25,6 +25,14 @@ struct EpochCommit {
                     value: ThrottleRecord(change: change, partition: partition, epoch: number)
                         .encode()))
         }
+        for change in group.decisions.stress {
+            outputs.append(
+                OutgoingRecord(
+                    .stress, partition: partition, key: Array(change.app.text.utf8),
+                    value: change.index.map {
+                        StressRecord(index: $0, partition: group.partition, epoch: number).encode()
+                    }))
+        }
         for notice in group.decisions.notices {
             outputs.append(
                 OutgoingRecord(
@@ -64,7 +72,8 @@ struct EpochCommit {
             clock: group.evaluator.clock, offsets: offsets,
             policies: group.policyVersions,
             appsMax: group.evaluator.appsMax,
-            changes: group.decisions.changes.count, checksum: group.evaluator.checksum,
+            changes: group.decisions.changes.count,
+            tightenings: group.decisions.tightenings, checksum: group.evaluator.checksum,
             snapshots: group.snapshots, throttleEnd: group.throttleEnd)
     }
 

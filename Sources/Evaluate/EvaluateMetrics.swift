@@ -72,6 +72,7 @@ package struct EvaluateMetrics: Sendable {
             ("repeat", \.repeats), ("expired", \.expired), ("converted_time", \.convertedTimes),
             ("drift", \.shifted), ("future", \.future), ("straggler", \.stragglers),
             ("saturated", \.saturated), ("displaced_id", \.displacedIDs),
+            ("refused_country", \.refusedCountries),
         ]
         for (kind, path) in kinds where now[keyPath: path] > before[keyPath: path] {
             corrections.add(Int(now[keyPath: path] - before[keyPath: path]), kind)

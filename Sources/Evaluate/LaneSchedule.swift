@@ -50,7 +50,7 @@ struct LaneSchedule {
         guard group.isOpen else { return age >= settings.heartbeatMilliseconds }
         let tick = group.evaluator.shortestTickMilliseconds
         return age >= settings.epochMilliseconds
-            || group.decisions.changes.count >= Self.changesMax
+            || group.decisions.changes.count + group.decisions.stress.count >= Self.changesMax
             || group.isAtEnd && (!group.decisions.isEmpty || group.hasPassedTick(of: tick))
     }
 

@@ -83,6 +83,7 @@ final class Recounting {
             checksumBefore = checksum
         }
         guard let previous, previous.generation == epoch.generation, epoch.changes == 0,
+            epoch.tightenings == 0,
             withoutDecisions?.isComparable ?? false, epoch.appsMax == group.evaluator.appsMax,
             group.evaluator.tallies.refusedApps == 0
         else { return }

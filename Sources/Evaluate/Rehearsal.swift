@@ -27,6 +27,8 @@ package struct Rehearsal {
         package var state: ThrottleState
         package var strictest: ThrottleState
         package var changes: Int
+        /// How the caps of its countries were tightened at the most, 0 ... 2.
+        package var nonFatals = 0
     }
 
     package struct Outcome: Sendable {
@@ -137,8 +139,13 @@ package struct Rehearsal {
         while try replay.count(
             upTo: last.offsets, clock: last.clock, waitMilliseconds: LogScan.pollMilliseconds)
             != .done
-        {}
-        for change in group.decisions.changes {
+        { Self.take(&group.decisions, into: &courses) }
+        Self.take(&group.decisions, into: &courses)
+        return courses
+    }
+
+    private static func take(_ decisions: inout Decisions, into courses: inout [AppID: Course]) {
+        for change in decisions.changes {
             var course =
                 courses[change.app]
                 ?? Course(state: change.state, strictest: change.state, changes: 0)
@@ -147,7 +154,13 @@ package struct Rehearsal {
             course.changes += 1
             courses[change.app] = course
         }
-        return courses
+        for case (let app, let index?) in decisions.stress.map({ ($0.app, $0.index) }) {
+            let most = index.countries.reduce(index.all.nonFatals) { max($0, $1.nonFatals) }
+            guard var course = courses[app] else { continue }
+            course.nonFatals = max(course.nonFatals, most)
+            courses[app] = course
+        }
+        decisions.removeAll()
     }
 
     /// The group as it was at the beginning, with the offsets that it goes on from.
@@ -239,5 +252,6 @@ extension JSONWriter {
         field("state", course.state.name)
         field("strictest", course.strictest.name)
         field("changes", course.changes)
+        field("caps_as_nf", course.nonFatals)
     }
 }

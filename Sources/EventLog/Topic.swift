@@ -20,6 +20,8 @@ package enum Topic: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
     case snapshot = 8
     /// Records that could not be used.
     case dead = 9
+    /// How much the ads of each app annoy people, by country.
+    case stress = 10
 
     package enum Kind: Hashable, Sendable {
         /// Records are deleted once they are older than the retention; nil: kept for ever.
@@ -55,6 +57,7 @@ package enum Topic: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
         case .epoch: "epoch"
         case .snapshot: "snapshot"
         case .dead: "dead"
+        case .stress: "stress"
         }
     }
 
@@ -62,7 +65,7 @@ package enum Topic: UInt8, Hashable, Sendable, CaseIterable, BitwiseCopyable {
         switch self {
         case .session, .crash, .softError, .adEvent: Self.hours(24)
         case .control: .stream(retentionMilliseconds: nil)
-        case .throttle: .table
+        case .throttle, .stress: .table
         case .notice: Self.hours(30 * 24)
         case .epoch, .snapshot: Self.hours(48)
         case .dead: Self.hours(7 * 24)

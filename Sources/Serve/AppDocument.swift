@@ -17,7 +17,7 @@ package struct AppDocument: Sendable {
     package init(_ served: ServedState, _ settings: ServeSettings) {
         self.served = served
         // One document for all countries: caches in between know nothing of them.
-        caps = served.baseCaps.eased(by: .none)
+        caps = served.baseCaps.eased(by: served.annoyance(in: nil))
         ttlSeconds = settings.ttlSeconds
         validityMilliseconds = settings.validityMilliseconds
         staleAfterMilliseconds = settings.staleAfterMilliseconds
@@ -34,6 +34,7 @@ package struct AppDocument: Sendable {
         list.object { document in
             write(into: &document, issuedAt: now)
             document.field("policy", served.entry?.change.policy)
+            if let stress = served.stress { document.object("stress") { $0.write(stress) } }
             document.key("why")
             if let why = served.entry?.change.why {
                 document.object { $0.write(why) }

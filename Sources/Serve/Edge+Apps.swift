@@ -46,7 +46,8 @@ extension Edge {
         of served: ServedState, in country: CountryCode?, _ annoyance: Annoyance,
         _ image: TableImage
     ) -> FrequencyCaps {
-        image.caps.base(of: served.app, in: country).eased(by: annoyance)
+        image.caps.base(of: served.app, in: country)
+            .eased(by: max(annoyance, served.annoyance(in: country)))
             .allowed(in: served.state)
     }
 

@@ -40,6 +40,8 @@ struct FleetDocument {
             let record = UInt64(bitPattern: served.entry?.epoch ?? -1)
             hash = StableHash.combine(hash, AppDocument(served, settings).contentHash)
             hash = StableHash.combine(hash, record)
+            // A record of stress is told of by its clock.
+            hash = StableHash.combine(hash, UInt64(bitPattern: served.stress?.clock ?? -1))
         }
         for count in counts { hash = StableHash.combine(hash, UInt64(count)) }
         return EntityTag(StableHash.combine(hash, StableHash.of(page.next?.text ?? "")))

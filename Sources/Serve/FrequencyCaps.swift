@@ -28,7 +28,7 @@ extension FrequencyCaps {
 }
 
 /// How often a person has been annoyed by ads lately, the `nf` of a request.
-package enum Annoyance: Sendable, Equatable {
+package enum Annoyance: Sendable, Comparable {
     case none
     case once
     /// Twice or more; also what is no count at all, to be on the safe side.

@@ -17,6 +17,8 @@ package struct ServedState: Sendable {
     package var baseCaps: FrequencyCaps
     /// The record behind it.
     var entry: AppEntry?
+    /// How much its ads annoy, nil when that is not known.
+    var stress: StressIndex?
 
     /// What an app is served while nothing better is known.
     package static let fallback = ThrottleState.caution
@@ -35,6 +37,7 @@ package struct ServedState: Sendable {
         ageMilliseconds = image.age(of: shard, now: now)
         isStale = ageMilliseconds > settings.staleAfterMilliseconds
         baseCaps = image.caps.base(of: app)
+        stress = shard.stress(of: app)
         state = ServedState.fallback
         since = 0
         revision = 0
@@ -56,6 +59,17 @@ package struct ServedState: Sendable {
             state = entry.change.state
             since = entry.change.since
             cause = entry.change.cause.name
+        }
+    }
+}
+
+extension ServedState {
+    /// How annoyed the app's people in a country are taken to be, whatever each has met.
+    func annoyance(in country: CountryCode?) -> Annoyance {
+        switch stress?.place(of: country).nonFatals ?? 0 {
+        case ...0: .none
+        case 1: .once
+        default: .repeated
         }
     }
 }

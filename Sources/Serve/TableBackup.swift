@@ -33,6 +33,13 @@ struct TableBackup {
                 try write(record.encode().adding(to: &checksum))
             }
         }
+        for (partition, shard) in shards.enumerated() {
+            for (_, index) in shard.stress.sorted(by: { $0.key < $1.key }) {
+                let record = StressRecord(
+                    index: index, partition: partition, epoch: shard.epoch?.number ?? 0)
+                try write(record.encode().adding(to: &checksum))
+            }
+        }
         try write(
             JSONWriter.bytes { line in
                 line.object { $0.field("checksum", String(checksum, radix: 16)) }
@@ -44,6 +51,7 @@ struct TableBackup {
             head.object { head in
                 head.field("v", Self.version)
                 head.field("apps", shards.reduce(0) { $0 + $1.entries.count })
+                head.field("stress", shards.reduce(0) { $0 + $1.stress.count })
                 head.field("position", position.text)
                 head.array("caps") { $0.write(caps) }
                 head.array("shards") { list in
@@ -81,7 +89,14 @@ struct TableBackup {
         self.position = position
         shards = marks.map(TableShard.init)
         caps = try CapTable(head["caps"])
-        try addApps(lines.dropFirst().dropLast(), reader)
+        let records = lines.dropFirst().dropLast()
+        // A file from before there were any has none.
+        let stressed = head["stress"]?.integer ?? 0
+        guard (0...Int64(records.count)).contains(stressed) else {
+            throw .damaged("it counts more records than it has")
+        }
+        try addApps(records.dropLast(Int(stressed)), reader)
+        try addStress(records.suffix(Int(stressed)), reader)
     }
 
     init(shards: [TableShard], caps: CapTable, position: StreamPosition) {
@@ -111,6 +126,28 @@ struct TableBackup {
             }
         }
         for partition in shards.indices { shards[partition].merge(entries[partition]) }
+    }
+}
+
+extension TableBackup {
+    fileprivate mutating func addStress(
+        _ lines: ArraySlice<ArraySlice<UInt8>>, _ reader: DocumentReader
+    ) throws(BackupFault) {
+        for line in lines {
+            let read = unsafe line.withUnsafeBytes { bytes in
+                Result { () throws(Rejection) in
+                    unsafe try StressRecord.decode(bytes, with: reader)
+                }
+            }
+            switch read {
+            case .success(let record):
+                let app = record.index.app
+                let home = Partitioner.partition(of: app.text.utf8, partitions: shards.count)
+                shards[home].stress[app] = record.index
+            case .failure(let rejection):
+                throw .damaged("a record of stress in it is bad: \(rejection.rawValue)")
+            }
+        }
     }
 }
 

@@ -44,6 +44,7 @@ struct TableBuilder {
         }
         switch record.topic {
         case .throttle: applyThrottle(record)
+        case .stress: applyStress(record)
         case .epoch: applyEpoch(record)
         default: break
         }
@@ -69,10 +70,12 @@ struct TableBuilder {
         return (changes, isTouched)
     }
 
+    /// Gives up telling what has changed so far.
+    mutating func forgetChanges() { changes.removeAll(keepingCapacity: true) }
+
     /// Takes over what is newer in the table served so far, of apps that the log still has: what an
     /// old writer has put over it since must not win by a start anew.
     mutating func keepNewer(of served: [TableShard]) {
-        _ = settle()
         for (partition, old) in served.enumerated() where shards.indices.contains(partition) {
             var newer: [AppID: AppEntry?] = [:]
             for entry in shards[partition].entries {
@@ -82,6 +85,10 @@ struct TableBuilder {
                 metrics.ignoredOlder(.throttle)
             }
             shards[partition].merge(newer)
+            for (app, index) in old.stress
+            where (shards[partition].stress[app]?.clock ?? .max) < index.clock {
+                shards[partition].stress[app] = index
+            }
             if let mark = old.epoch, shards[partition].epoch?.isOlder(than: mark) ?? true {
                 shards[partition].epoch = mark
             }
@@ -121,6 +128,28 @@ struct TableBuilder {
                 append: record.append))
         isTouched = true
         metrics.applied(.throttle)
+    }
+
+    private mutating func applyStress(_ record: LogRecord) {
+        guard let key = unsafe record.key,
+            let app = unsafe AppID(String(decoding: key, as: UTF8.self))
+        else { return metrics.rejected(.stress, Rejection.badApp.rawValue) }
+        var index: StressIndex?
+        if let value = unsafe record.value {
+            do throws(Rejection) {
+                let read = unsafe try StressRecord.decode(value, with: reader)
+                guard read.index.app == app else { throw Rejection.wrongApp }
+                index = read.index
+            } catch {
+                return metrics.rejected(.stress, error.rawValue)
+            }
+        }
+        if let index, let known = shards[record.partition].stress[app], index.clock < known.clock {
+            return metrics.ignoredOlder(.stress)
+        }
+        shards[record.partition].stress[app] = index
+        isTouched = true
+        metrics.applied(.stress)
     }
 
     /// Base caps come from here; the rest is the evaluator's, and comes by way of throttle.

@@ -70,7 +70,7 @@ package final class TableFollower {
 
     private func begin(isStopped: () -> Bool) throws(LogFault) -> FollowSession {
         var bounds: [TopicPartition: Range<Int64>] = [:]
-        for topic in [Topic.throttle, .epoch, .notice, .control] {
+        for topic in [Topic.throttle, .stress, .epoch, .notice, .control] {
             for place in log.places(of: topic) { bounds[place] = try log.bounds(of: place) }
         }
         let epochs = bounds.filter { $0.key.topic == .epoch }
@@ -124,12 +124,14 @@ package final class TableFollower {
         }
         batch.reset()
         let wasLive = session.isLive
-        let (changes, isTouched) = session.builder.settle()
-        if !wasLive {
+        if wasLive {
+            let (changes, isTouched) = session.builder.settle()
+            if isTouched { publish(session, changes) }
+        } else {
+            // Nobody sees the table yet, so what is read is put in place once, at the end.
+            session.builder.forgetChanges()
             session.note(outcome)
             if session.waiting.isEmpty { table.takingOver { becomeLive(session) } }
-        } else if isTouched {
-            publish(session, changes)
         }
         if !notices.isEmpty {
             history.add(notices)
@@ -140,6 +142,7 @@ package final class TableFollower {
 
     private func becomeLive(_ session: FollowSession) {
         session.isLive = true
+        _ = session.builder.settle()
         let before = table.image
         // What a person gave may be of another log, whose revisions say nothing here.
         if before.source == .backup || before.source == .log {
@@ -252,7 +255,7 @@ final class FollowSession {
         var starts: [TopicPartition: Int64] = [:]
         for (place, range) in bounds {
             switch place.topic {
-            case .throttle, .control: starts[place] = range.lowerBound
+            case .throttle, .stress, .control: starts[place] = range.lowerBound
             case .notice: starts[place] = max(range.lowerBound, range.upperBound - noticesBack)
             default: starts[place] = range.upperBound
             }

@@ -1,7 +1,7 @@
 // The throttle table as the HTTP threads see it: an immutable image, in shards by partition, so
 // that a change copies one shard and readers wait for nobody.
 
-import BrakeModel
+package import BrakeModel
 
 /// What the table holds of one app.
 final class AppEntry: Sendable {
@@ -38,12 +38,22 @@ struct TableShard: Sendable {
     private(set) var entries: [AppEntry] = []
     /// Apps by severity.
     private(set) var counts = [Int](repeating: 0, count: ThrottleState.allCases.count)
+    /// Of apps that annoy.
+    var stress: [AppID: StressIndex] = [:]
     var epoch: EpochMark?
     /// When the log took the newest throttle record, for partitions whose epochs are gone.
     var newestAppend: Int64?
 
     /// When the evaluator was last heard of, nil when never.
     var heardAt: Int64? { epoch?.append ?? newestAppend }
+
+    /// The stress of an app, nil when there is none, or nobody looks after its record any more. It
+    /// does not age while the evaluator is not heard of: what was tightened stays so.
+    func stress(of app: AppID) -> StressIndex? {
+        guard let index = stress[app] else { return nil }
+        let isValid = (heardAt ?? 0) - index.clock <= StressIndex.validMilliseconds
+        return isValid ? index : nil
+    }
 
     /// O(log apps).
     func entry(of app: AppID) -> AppEntry? {
@@ -120,6 +130,9 @@ package final class TableImage: Sendable {
 
     /// Whether the states may be served.
     package var isReady: Bool { source != .nothing }
+
+    /// The last record of an app's stress, nil when there is none.
+    package func stress(of app: AppID) -> StressIndex? { shard(of: app).stress[app] }
 
     func shard(of app: AppID) -> TableShard {
         shards[Partitioner.partition(of: app.text.utf8, partitions: shards.count)]

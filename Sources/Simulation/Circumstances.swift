@@ -48,7 +48,24 @@ struct Circumstances {
 
 /// Policies that are quick enough for a simulation to see their every move.
 enum SimulationPolicies {
-    static let all = [brisk, careful, events, BuiltInPolicies.default]
+    static let all = [annoyed(brisk), annoyed(careful), events, BuiltInPolicies.default]
+
+    /// The same with caps that annoyance tightens, at the least sign of it.
+    private static func annoyed(_ policy: Policy) -> Policy {
+        var policy = policy
+        policy.stress = [
+            StressRule(
+                name: "any", condition: .signalsPerThousandAtLeast(1, .hour), minImpressions: 0,
+                nonFatals: 1),
+            StressRule(
+                name: "many", condition: .signalsPerThousandAtLeast(300, .day), minImpressions: 3,
+                nonFatals: 2),
+            StressRule(
+                name: "slower", condition: .dismissTrendAtLeast(1.1), minImpressions: 0,
+                nonFatals: 1),
+        ]
+        return policy
+    }
 
     /// Eases without sessions, too, by time alone.
     private static let brisk = Policy(

@@ -29,6 +29,8 @@ struct PartitionRecords {
     private(set) var epochOffsets: [Int64: Int64] = [:]
     /// As they stand, and decoded.
     private(set) var throttle: [(bytes: [UInt8], record: ThrottleRecord)] = []
+    /// As they stand, a deletion without bytes, with the epoch of those that tell it.
+    private(set) var stress: [(bytes: [UInt8], epoch: Int64?)] = []
     private(set) var snapshots: [Int64: [UInt8]] = [:]
     /// Of people, the same for every partition.
     private(set) var control: [(offset: Int64, value: [UInt8]?)] = []
@@ -76,6 +78,12 @@ struct PartitionRecords {
             else { return }
             throttle.append(
                 (record.valueBytes ?? [], unsafe try ThrottleRecord.decode(value, with: documents)))
+        }
+        try Self.read(log, TopicPartition(.stress, partition)) { record in
+            let decoded = unsafe try record.value.map {
+                unsafe try StressRecord.decode($0, with: documents)
+            }
+            stress.append((record.valueBytes ?? [], decoded?.epoch))
         }
         try Self.read(log, TopicPartition(.snapshot, partition)) { record in
             snapshots[record.offset] = record.valueBytes

@@ -55,6 +55,10 @@ struct Recount {
         for (bytes, record) in records.throttle {
             published[record.epoch, default: []].append(bytes)
         }
+        var stress: [Int64: [[UInt8]]] = [:]
+        for case (let bytes, let epoch?) in records.stress {
+            stress[epoch, default: []].append(bytes)
+        }
         var decisions = Decisions()
         var controlEnd = before?.offsets.control ?? 0
         for epoch in epochs {
@@ -75,7 +79,14 @@ struct Recount {
                     change: $0, partition: records.partition, epoch: epoch.number
                 ).encode()
             }
+            if changes.count != epoch.changes {
+                find("epoch \(epoch.number) tells of \(epoch.changes) changes of \(changes.count)")
+            }
             compare(changes, published[epoch.number] ?? [], epoch)
+            let told = decisions.stress.compactMap(\.index).map {
+                StressRecord(index: $0, partition: records.partition, epoch: epoch.number).encode()
+            }
+            compare(told, stress[epoch.number] ?? [], epoch)
             notices += decisions.notices.map { $0.encode() }
             decisions.removeAll()
             guard evaluator.checksum == epoch.checksum else {
@@ -165,9 +176,6 @@ struct Recount {
     private mutating func compare(
         _ changes: [[UInt8]], _ published: [[UInt8]], _ epoch: EpochRecord
     ) {
-        if changes.count != epoch.changes {
-            find("epoch \(epoch.number) tells of \(epoch.changes) changes of \(changes.count)")
-        }
         guard changes != published else { return }
         let place = zip(changes, published).prefix { $0 == $1 }.count
         func text(_ list: [[UInt8]]) -> String {

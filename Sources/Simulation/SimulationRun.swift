@@ -40,7 +40,8 @@ package struct SimulationRun: Sendable {
         return """
             \(seeds) seeds, \(figures.steps) steps, \(figures.records) records with \
             \(figures.events) events of which \(figures.stragglers) came late, \
-            \(figures.epochs) epochs, \(figures.snapshots) snapshots, \(figures.changes) changes
+            \(figures.epochs) epochs, \(figures.snapshots) snapshots, \(figures.changes) changes, \
+            \(figures.stressed) apps under stress
             faults: \(faults.joined(separator: ", "))
             \(figures.retries) calls tried again, \(figures.fenced) lanes refused, \
             \(figures.decisions) decisions of people

@@ -85,16 +85,27 @@ struct Workload {
             crashes.append(event("crash", app, own + device + id, at: now - late, now))
         }
         if random.chance(0.3) {
-            let what = random.pick(["shown", "load_failed", "clicked"])
-            others.append(event("ad_event", app, #""event":"\#(what)","#, at: now - late, now))
+            let what = random.pick(["shown", "load_failed", "clicked", "dismissed"])
+            let fields = #""event":"\#(what)","dismiss_delay_ms":\#(random.number(0...9_000)),"#
+            others.append(
+                event("ad_event", app, fields + country(), at: now - late, now))
+        }
+        var signals: [String] = []
+        if random.chance(app.isIll ? 0.1 : 0.01) {
+            let fields = #""signal":"quit_after_ad","# + country()
+            signals.append(event("soft_error", app, fields, at: now - late, now))
         }
         // An upload of crashes and of the sessions that they belong to comes in any order.
         var records = [
             record(.session, app, starts), record(.crash, app, crashes),
-            record(.adEvent, app, others),
+            record(.adEvent, app, others), record(.softError, app, signals),
         ]
         if random.chance(0.5) { records.swapAt(0, 1) }
         return records.compactMap { $0 }
+    }
+
+    private mutating func country() -> String {
+        random.chance(0.2) ? "" : #""country":"\#(random.pick(["DE", "FR", "US"]))","#
     }
 
     private mutating func event(

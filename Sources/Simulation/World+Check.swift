@@ -32,6 +32,7 @@ extension World {
             // A replay begins with the first record, and says so where that is gone.
             if deleted.isEmpty { try checkReplay(partitions) }
             checkEdges(partitions)
+            checkStress()
         } catch {
             find("the log cannot be read: \(error)")
         }
@@ -154,6 +155,28 @@ extension World {
         let expected = published.flatMap { $0.bytes + [UInt8(ascii: "\n")] }
         if try replay.run().output != expected {
             find("a replay of the log gives other records")
+        }
+    }
+
+    /// Every edge has the last stress of every app.
+    private func checkStress() {
+        var last: [AppID: StressIndex] = [:]
+        let documents = DocumentReader()
+        for place in log.places(of: .stress) {
+            try? PartitionRecords.read(log.memory, place) { record in
+                guard let app = AppID(String(decoding: record.keyBytes ?? [], as: UTF8.self))
+                else { return }
+                last[app] = unsafe try record.value.map {
+                    unsafe try StressRecord.decode($0, with: documents).index
+                }
+            }
+        }
+        figures.stressed += last.count
+        for index in followers.indices {
+            let image = followers[index].edge.table.image
+            for app in workload.appIDs where image.stress(of: app) != last[app] {
+                find("edge \(index) does not have the stress of \(app.text)")
+            }
         }
     }
 

@@ -11,6 +11,8 @@ package struct WorldFigures: Sendable {
     package var records = 0
     package var epochs = 0
     package var changes = 0
+    /// Apps whose stress was known at the end.
+    package var stressed = 0
     package var events: Int64 = 0
     package var stragglers: Int64 = 0
     package var snapshots = 0
@@ -26,6 +28,7 @@ package struct WorldFigures: Sendable {
         sum.records += other.records
         sum.epochs += other.epochs
         sum.changes += other.changes
+        sum.stressed += other.stressed
         sum.events += other.events
         sum.stragglers += other.stragglers
         sum.snapshots += other.snapshots

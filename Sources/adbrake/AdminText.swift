@@ -61,7 +61,12 @@ enum AdminText {
 
     private static func course(_ item: JSONValue?) -> String {
         "\(item?["state"]?.text ?? "?") (at most \(item?["strictest"]?.text ?? "?"), "
-            + "\(item?["changes"]?.integer ?? 0) changes)"
+            + "\(item?["changes"]?.integer ?? 0) changes\(caps(item)))"
+    }
+
+    private static func caps(_ course: JSONValue?) -> String {
+        let nonFatals = course?["caps_as_nf"]?.integer ?? 0
+        return nonFatals > 0 ? ", caps as with nf \(nonFatals)" : ""
     }
 
     private static func what(_ item: JSONValue, type: String) -> String {

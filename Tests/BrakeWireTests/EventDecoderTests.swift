@@ -24,6 +24,11 @@ import Testing
         (#"{"type":"ad_event","app":"a"}"#, .nothing),
         (#"{"type":"ad_event","app":"a","event":"shown"}"#, .impression),
         (#"{"type":"ad_event","app":"a","event":"clicked"}"#, .nothing),
+        (#"{"type":"ad_event","app":"a","event":"clicked","dismiss_delay_ms":1}"#, .nothing),
+        (#"{"type":"ad_event","app":"a","event":"dismissed"}"#, .nothing),
+        (#"{"type":"ad_event","app":"a","event":"dismissed","dismiss_delay_ms":-1}"#, .nothing),
+        (#"{"type":"ad_event","app":"a","event":"dismissed","dismiss_delay_ms":"1"}"#, .nothing),
+        (#"{"type":"ad_event","app":"a","event":"dismissed","dismiss_delay_ms":0}"#, .dismissal),
         (#"{"type":"ad_event","app":"a","event":"load_failed"}"#, .adFailure),
         (#"{"type":"ad_event","app":"a","event":"show_failed","error_code":"E17"}"#, .adFailure),
         (#"{"type":"ad_event","app":"a","event":"load_failed","error_code":2}"#, .nothing),
@@ -63,6 +68,27 @@ import Testing
         #expect(event.sent == 1_700_000_000_001)
         #expect(event.sessionAt == 1_699_999_999_000)
         #expect(event.convertedTimes == 0)
+    }
+
+    @Test(arguments: [
+        (#""country":"de","dismiss_delay_ms":2350.9"#, "DE", Int64(2_350)),
+        (#""country":"XX","dismiss_delay_ms":1e300"#, nil, 600_000),
+        (#""country":7,"dismiss_delay_ms":18446744073709551615"#, nil, 600_000),
+        (#""country":"D1","dismiss_delay_ms":0"#, nil, 0),
+        (#""country":null,"dismiss_delay_ms":1"#, nil, 1), (#""dismiss_delay_ms":9"#, nil, 9),
+    ])
+    func `a dismissal tells where and how late, as far as it is sound`(
+        fields: String, country: String?, delay: Int64
+    ) throws {
+        let event = #"{"type":"ad_event","app":"a","device":"d","event":"dismissed",\#(fields)}"#
+        let circumstances = try #require(Decoded(event).events.first).circumstances
+        #expect(CountryCode(number: circumstances.country)?.text == country)
+        #expect(circumstances.dismissMilliseconds == delay)
+        let signal =
+            #"{"type":"soft_error","app":"a","device":"d","signal":"slow_dismiss",\#(fields)}"#
+        let told = try #require(Decoded(signal).events.first)
+        #expect(CountryCode(number: told.circumstances.country)?.text == country)
+        #expect(told.meaning == .signal)
     }
 
     @Test func `of equal keys the last one wins`() throws {

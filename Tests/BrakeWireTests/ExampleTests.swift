@@ -33,7 +33,8 @@ import Testing
     }
 
     /// Records of our own topics, each read as its topic's stages read it.
-    static let records: [(String, String, Bool)] = ["throttle", "epoch", "notice", "dead"]
+    static let records: [(String, String, Bool)] =
+        ["throttle", "stress", "epoch", "notice", "dead"]
         .flatMap { name in
             Fixture.files(in: "examples/valid/\(name)").map { (name, $0, true) }
                 + Fixture.files(in: "examples/invalid/\(name)").map { (name, $0, false) }
@@ -48,6 +49,7 @@ import Testing
         let isRead = unsafe bytes.withUnsafeBytes { bytes in
             switch name {
             case "throttle": (try? unsafe ThrottleRecord.decode(bytes, with: reader)) != nil
+            case "stress": (try? unsafe StressRecord.decode(bytes, with: reader)) != nil
             case "epoch": (try? unsafe EpochRecord.decode(bytes, with: reader)) != nil
             case "notice": (try? unsafe Notice.decode(bytes, with: reader)) != nil
             default: (try? unsafe DeadRecord.decode(bytes, with: reader)) != nil

@@ -58,6 +58,24 @@ import Testing
         #expect(policy.rules[0].minSessions == 0 && policy.rules[0].minDevices == 0)
     }
 
+    @Test func `stress rules are read as they are meant`() throws {
+        let source = try Fixture.bytes("examples/valid/policy/stress-rules.json")
+        let policy = try PolicyDocument(source, with: DocumentReader()).policy
+        #expect(
+            policy.stress == [
+                StressRule(
+                    name: "annoyed", condition: .signalsPerThousandAtLeast(20, .hour),
+                    minImpressions: 1_000, nonFatals: 2),
+                StressRule(
+                    name: "annoying-day", condition: .signalsPerThousandAtLeast(7.5, .day),
+                    minImpressions: 0, nonFatals: 1),
+                StressRule(
+                    name: "slower", condition: .dismissTrendAtLeast(1.5), minImpressions: 1_000,
+                    nonFatals: 1),
+            ])
+        #expect(BuiltInPolicies.default.stress == [])
+    }
+
     @Test func `everything that is wrong is told at once`() {
         let problems = problems(
             #"""

@@ -73,14 +73,16 @@ import Testing
     @Test func `an edge without its log keeps to the caps of the backup`() throws {
         let first = EdgeWorld(settings: settings)
         try first.cap("a", "DE", 1, 2)
-        try first.cap(nil, nil, 2, 4)
+        try first.cap(nil, nil, 20, 40)
+        try first.stress("b", all: 2, [])
+        try first.epoch(1)
         try first.throttle("a", .normal, revision: 1)
         first.start()
         try first.waitUntilReady()
         first.stop.request(reason: "test")
         #expect(first.waitForEnding() == "")
         let world = try cutOff()
-        for (app, hour) in [("a", Int64(1)), ("b", 2)] {
+        for (app, hour) in [("a", Int64(1)), ("b", 10), ("c", 20)] {
             let answer = try world.document(
                 "/api/ad/freq-cap?app=\(app)", [("CF-IPCountry", "DE")])
             #expect(answer["capPerHour"]?.integer == hour)

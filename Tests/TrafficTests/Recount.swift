@@ -64,7 +64,7 @@ struct Recount {
         case .signal:
             apps[app, default: App()].softErrors += 1
             apps[app, default: App()].signals += 1
-        case .nothing: break
+        case .nothing, .dismissal: break
         }
     }
 }

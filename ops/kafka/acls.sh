@@ -33,17 +33,19 @@ collect topic literal Write $inputs,${prefix}dead
 evaluate topic prefixed Describe $prefix
 evaluate topic literal Read $inputs,${prefix}control
 evaluate topic literal Read,Write ${prefix}throttle,${prefix}epoch,${prefix}snapshot
+evaluate topic literal Write ${prefix}stress
 evaluate topic literal Write ${prefix}notice,${prefix}dead
 evaluate group literal Read ${prefix}evaluate
 evaluate transactional-id prefixed Write $prefix
 serve topic prefixed Describe $prefix
-serve topic literal Read ${prefix}throttle,${prefix}epoch,${prefix}notice,${prefix}control
+serve topic literal Read ${prefix}throttle,${prefix}stress,${prefix}epoch
+serve topic literal Read ${prefix}notice,${prefix}control
 admin topic literal Write ${prefix}control
 admin topic literal Read $inputs,${prefix}snapshot
 dead topic prefixed Describe $prefix
 dead topic literal Read,Write $inputs,${prefix}dead
 dead transactional-id literal Write ${prefix}appender-dead-retry
-consumer topic literal Read ${prefix}throttle,${prefix}notice
+consumer topic literal Read ${prefix}throttle,${prefix}stress,${prefix}notice
 consumer group prefixed Read ${prefix}consumer
 END
 }

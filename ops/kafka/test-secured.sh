@@ -221,6 +221,7 @@ end "$collector"
 without collect Write topic adbrake-session 'append.*adbrake-session.*AUTHORIZATION.* Write on'
 without collect Describe topic adbrake-control 'adbrake-control.*AUTHORIZATION.* Describe on'
 without serve Read topic adbrake-throttle 'adbrake-throttle.*AUTHORIZATION.* Read on'
+without serve Read topic adbrake-stress 'adbrake-stress.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-epoch 'adbrake-epoch.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-notice 'adbrake-notice.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-control 'adbrake-control.*AUTHORIZATION.* Read on'

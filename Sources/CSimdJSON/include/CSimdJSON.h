@@ -57,6 +57,7 @@ typedef struct BRAKE_SAFE BRAKE_UNIQUE {
     brake_json_slice type, app, id, session, device, os;
     brake_json_slice at, sent, session_at;
     brake_json_slice phase, foreground, fatal, kind, severity, signal, event, error_code, count;
+    brake_json_slice country, dismiss_delay_ms;
 } brake_json_event;
 
 typedef enum : uint8_t {

@@ -74,7 +74,7 @@ struct ReferenceFact {
                 for _ in 0..<record.count { add(.impression, at: record.time) }
             case .adFailure:
                 for _ in 0..<record.count { add(.adFailure, at: record.time) }
-            case .other: break
+            case .dismissal, .other: break
             }
         }
         return facts

@@ -5,6 +5,8 @@ struct ReferenceRecord {
     /// What it means to the counts; `other` only makes the app known.
     enum Meaning: Equatable {
         case start, alive, crash, softError(isSignal: Bool), impression, adFailure, other
+        /// Of an ad, with its delay in ms.
+        case dismissal(Int)
     }
 
     let type: String
@@ -22,6 +24,8 @@ struct ReferenceRecord {
     let device: String?
     /// How many ad events it stands for.
     let count: Int
+    /// Two capital letters.
+    let country: String?
 
     /// The events of a record's value, without those that are rejected.
     static func events(of value: JSONText, append: Int64) -> [ReferenceRecord] {
@@ -56,6 +60,7 @@ struct ReferenceRecord {
         device = value["device"]?.string
         guard let count = Self.count(of: value, type: type) else { return nil }
         self.count = count
+        country = value["country"]?.string.flatMap(Self.country)
 
         var at: Int64?
         var drift: Int64 = 0
@@ -75,6 +80,12 @@ struct ReferenceRecord {
         } else {
             sessionTime = time
         }
+    }
+
+    private static func country(_ text: String) -> String? {
+        let code = text.uppercased()
+        let isCode = code.count == 2 && code.allSatisfy { ("A"..."Z").contains($0) }
+        return isCode && code != "XX" ? code : nil
     }
 
     private static let allowedInApp = Set(
@@ -125,6 +136,11 @@ struct ReferenceRecord {
             let excused = ["no_fill", "offline"].contains(value["error_code"]?.string ?? "")
             switch value["event"]?.string {
             case "shown": return .impression
+            case "dismissed":
+                guard let delay = value["dismiss_delay_ms"]?.double, delay >= 0 else {
+                    return .other
+                }
+                return .dismissal(Int(min(delay, 600_000)))
             case "load_failed", "show_failed": return excused ? .other : .adFailure
             default: return .other
             }
