@@ -249,7 +249,11 @@ struct AdminClient {
             list.isEmpty
             ? document?["error"]?.text ?? "\(base) answers \(status)"
             : "this cannot be decided:" + list.joined()
+        // Every other listener of ours knows no such path either.
+        let isElsewhere = status == 404 || document == nil
+        let hint = isElsewhere ? nil : document?["hint"]?.text
         return Refusal(
-            problem: text, hint: document?["hint"]?.text ?? "is that the admin listener?")
+            problem: text,
+            hint: hint ?? "is \(base) what --admin-listen says? --admin names the listener to ask.")
     }
 }
