@@ -41,16 +41,19 @@ struct LaneSchedule {
     func groupsToCommit(_ groups: [PartitionGroup], now: Int64) -> [PartitionGroup] {
         guard groups.contains(where: { isDue($0, now: now) }) else { return [] }
         return groups.filter { group in
-            group.isOpen || age(of: group, now: now) >= settings.heartbeatMilliseconds / 2
+            group.isOpen || group.hasBegun
+                || age(of: group, now: now) >= settings.heartbeatMilliseconds / 2
         }
     }
 
     private func isDue(_ group: PartitionGroup, now: Int64) -> Bool {
+        if group.hasBegun { return true }
         let age = age(of: group, now: now)
         guard group.isOpen else { return age >= settings.heartbeatMilliseconds }
         let tick = group.evaluator.shortestTickMilliseconds
         return age >= settings.epochMilliseconds
-            || group.decisions.changes.count + group.decisions.stress.count >= Self.changesMax
+            || group.decisions.changes.count + group.decisions.stress.count
+                >= Self.changesMax
             || group.isAtEnd && (!group.decisions.isEmpty || group.hasPassedTick(of: tick))
     }
 

@@ -64,6 +64,9 @@ final class PartitionGroup {
 
     /// Whether the clock has begun to move.
     var hasClock: Bool { evaluator.clock > .min }
+    /// Whether the clock has begun to move since the last commit. Overrides begin at the full second
+    /// after that, so an epoch tells it: a replay moves the clock by records and epochs alone.
+    var hasBegun: Bool { hasClock && committedClock == .min }
     /// Whether anything would be lost without a commit.
     var isOpen: Bool { recordsCounted > 0 || !decisions.isEmpty || !letters.isEmpty }
     /// Whether anything has changed since the last commit, be it the clock alone.

@@ -149,6 +149,9 @@ extension KafkaStageTests {
         func deletedAhead() async throws {
             try await withKafka(partitions: 1) { log, settings in
                 let app = try #require(AppID("app"))
+                // Nothing can be deleted from a topic that is only compacted.
+                try KafkaAdministrator(settings).alter(
+                    .throttle, partitions: 1, ["cleanup.policy": "compact,delete"])
                 try log.append([state(app, .normal, revision: 1, epoch: 1)])
                 let edge = Stepped(log)
                 try edge.becomesReady()

@@ -58,6 +58,19 @@ struct ControlTests {
         try world.checkReplay()
     }
 
+    @Test("holds from the same second in a replay, in a log without any record", arguments: 0..<6)
+    func beforeTheClock(moment: Int) throws {
+        let world = LaneWorld()
+        world.settings.heartbeatMilliseconds = 10_000
+        try world.control(.override(AppID("a"), halt()))
+        world.time.pass(Int64(moment) * 170)
+        let lane = world.makeLane()
+        try world.run(lane, for: 4_000)
+        try lane.leave()
+        #expect(try world.story("a").count == 1)
+        try world.checkReplay()
+    }
+
     @Test("is told when it holds an app looser than the rules call for")
     func overruled() throws {
         let world = LaneWorld()
