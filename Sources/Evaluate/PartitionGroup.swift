@@ -64,9 +64,10 @@ final class PartitionGroup {
 
     /// Whether the clock has begun to move.
     var hasClock: Bool { evaluator.clock > .min }
-    /// Whether the clock has begun to move since the last commit. Overrides begin at the full second
-    /// after that, so an epoch tells it: a replay moves the clock by records and epochs alone.
-    var hasBegun: Bool { hasClock && committedClock == .min }
+    /// Whether the clock has begun to move since the last commit, and not by an event: overrides
+    /// begin at the full second after that, so an epoch tells it. A replay moves the clock by
+    /// events and epochs alone.
+    private(set) var hasBegun = false
     /// Whether anything would be lost without a commit.
     var isOpen: Bool { recordsCounted > 0 || !decisions.isEmpty || !letters.isEmpty }
     /// Whether anything has changed since the last commit, be it the clock alone.
@@ -162,7 +163,7 @@ final class PartitionGroup {
         }
         countMerged()
         for input in queues.indices where !waitingLetters[input].isEmpty { sendLetters(of: input) }
-        if ended.contains(false) { evaluator.advance(to: limit, into: &decisions) }
+        if ended.contains(false) { advance(to: limit) }
     }
 
     /// Before this append time nothing is still to come. Of an input that has more, anything from
@@ -185,7 +186,13 @@ final class PartitionGroup {
     /// Lets the clock follow the wall clock at a distance, if nothing waits in any input.
     func followWallClock(idleLag: Int64) {
         guard isAtEnd, queues.allSatisfy({ $0.isEmpty }) else { return }
-        evaluator.advance(to: asOf - idleLag, into: &decisions)
+        advance(to: asOf - idleLag)
+    }
+
+    private func advance(to time: Int64) {
+        let hadClock = hasClock
+        evaluator.advance(to: time, into: &decisions)
+        if !hadClock, hasClock { hasBegun = true }
     }
 
     /// Counts an epoch of the past: what each input has before its end offset, then the clock.
@@ -271,6 +278,7 @@ final class PartitionGroup {
     /// Forgets what the epoch would publish: it is in the log.
     func dropOutputs() {
         recordsCounted = 0
+        hasBegun = false
         lastCounted = nil
         committedClock = evaluator.clock
         decisions.removeAll()
