@@ -88,7 +88,9 @@ package struct Collector: Sendable {
         switch repeats.begin(key, body: hash, now: clocks.monotonicMilliseconds()) {
         case .first:
             let response = answer(request, pass)
-            repeats.finish(key, answer: response.status == 202 ? response.bytes : nil)
+            repeats.finish(
+                key, answer: response.status == 202 ? response.bytes : nil,
+                now: clocks.monotonicMilliseconds())
             return response
         case .repeated(let bytes):
             metrics.repeated()

@@ -2,7 +2,11 @@
 // `Idempotency-Key`, and gets the answer that it missed.
 import Runtime
 
-/// Answers by key, for a while and up to a number; the oldest go first.
+/// Answers by key, for a while and up to a number. When there is no more room, the sender that
+/// takes most of it gives up its oldest: who floods it pushes out nobody else's.
+///
+/// Uploads that still wait for their answer are never given up; there are no more of them than
+/// requests under way.
 ///
 /// It lives in this process: a repeat that reaches another collector, or comes after a restart, is
 /// appended again. Sessions and crashes are then still counted once, by their ids.
@@ -12,7 +16,7 @@ final class RepeatMemory: Sendable {
         var sender: String
         var text: String
 
-        var bytes: Int { sender.utf8.count + text.utf8.count }
+        fileprivate var bytes: Int { sender.utf8.count + text.utf8.count }
     }
 
     enum Beginning: Sendable, Equatable {
@@ -25,25 +29,8 @@ final class RepeatMemory: Sendable {
         case unfinished
     }
 
-    private struct Entry: Sendable {
-        var body: UInt64
-        var begun: Int64
-        var answer: [UInt8]?
-    }
-
-    private struct State: Sendable {
-        var entries: [Key: Entry] = [:]
-        /// In order of their beginning, from `head`; some may have been forgotten meanwhile.
-        var order: [(key: Key, begun: Int64)] = []
-        var head = 0
-        /// Of keys and answers.
-        var bytes = 0
-
-        mutating func forget(_ key: Key) {
-            guard let entry = entries.removeValue(forKey: key) else { return }
-            bytes -= key.bytes + (entry.answer?.count ?? 0)
-        }
-    }
+    /// Shelves of idle senders are looked at once in so many ms: there may be thousands.
+    private static let sweepMilliseconds: Int64 = 1_000
 
     private let settings: CollectSettings
     private let state = Monitor(State())
@@ -55,42 +42,106 @@ final class RepeatMemory: Sendable {
     /// Begins an upload, or finds it; waits while the first is under way. `now` is monotonic ms,
     /// `body` a hash.
     func begin(_ key: Key, body: UInt64, now: Int64) -> Beginning {
-        state.wait(milliseconds: settings.repeatWaitMilliseconds) { state -> Beginning? in
-            forget(&state, before: now - settings.repeatHorizonMilliseconds, most: Int.max)
+        let limit = now - settings.repeatHorizonMilliseconds
+        return state.wait(milliseconds: settings.repeatWaitMilliseconds) { state -> Beginning? in
+            state.forget(of: key.sender, before: limit)
+            if now >= state.sweptAt + Self.sweepMilliseconds {
+                state.sweptAt = now
+                for sender in Array(state.shelves.keys) { state.forget(of: sender, before: limit) }
+            }
             if let entry = state.entries[key] {
                 guard entry.body == body else { return .otherBody }
                 return entry.answer.map { .repeated($0) }
             }
-            forget(&state, before: Int64.min, most: settings.repeatsMax - 1)
-            state.entries[key] = Entry(body: body, begun: now)
-            state.bytes += key.bytes
-            state.order.append((key, now))
+            while state.entries.count >= settings.repeatsMax, state.giveUp(by: \.count) {}
+            state.entries[key] = Entry(body: body)
             return .first
         } ?? .unfinished
     }
 
     /// Ends an upload that has begun; without an answer it is forgotten, and the next is a first.
-    func finish(_ key: Key, answer: [UInt8]?) {
+    func finish(_ key: Key, answer: [UInt8]?, now: Int64) {
         state.withLock { state in
-            guard let answer else { return state.forget(key) }
-            guard state.entries[key] != nil else { return }
-            state.entries[key]?.answer = answer
-            state.bytes += answer.count
+            guard let answer else {
+                state.entries[key] = nil
+                return
+            }
+            state.keep(answer, of: key, now: now)
+            while state.bytes > settings.repeatBytesMax, state.giveUp(by: \.bytes) {}
+        }
+    }
+}
+
+extension RepeatMemory {
+    private struct Entry: Sendable {
+        var body: UInt64
+        /// Nil while the first waits for the log.
+        var answer: [UInt8]?
+    }
+
+    /// The answered uploads of one sender, in order of their answers.
+    private struct Shelf: Sendable {
+        /// From `head` on.
+        private var uploads: [(text: String, answered: Int64)] = []
+        private var head = 0
+        /// Of keys and answers.
+        var bytes = 0
+
+        var count: Int { uploads.count - head }
+        var oldest: (text: String, answered: Int64)? { count > 0 ? uploads[head] : nil }
+
+        mutating func add(_ text: String, now: Int64) { uploads.append((text, now)) }
+
+        mutating func removeOldest() {
+            head += 1
+            if head > 1_000, head * 2 > uploads.count {
+                uploads.removeFirst(head)
+                head = 0
+            }
         }
     }
 
-    private func forget(_ state: inout State, before limit: Int64, most: Int) {
-        while state.head < state.order.count {
-            let oldest = state.order[state.head]
-            let isOver = state.entries.count > most || state.bytes > settings.repeatBytesMax
-            guard oldest.begun < limit || isOver else { break }
-            // A key that was forgotten and begun again has another beginning.
-            if state.entries[oldest.key]?.begun == oldest.begun { state.forget(oldest.key) }
-            state.head += 1
+    private struct State: Sendable {
+        var entries: [Key: Entry] = [:]
+        /// By sender; none is empty.
+        var shelves: [String: Shelf] = [:]
+        /// Of all shelves.
+        var bytes = 0
+        var sweptAt = Int64.min / 2
+
+        mutating func keep(_ answer: [UInt8], of key: Key, now: Int64) {
+            entries[key]?.answer = answer
+            let size = key.bytes + answer.count
+            bytes += size
+            shelves[key.sender, default: Shelf()].bytes += size
+            shelves[key.sender]?.add(key.text, now: now)
         }
-        if state.head > 1_000, state.head * 2 > state.order.count {
-            state.order.removeFirst(state.head)
-            state.head = 0
+
+        /// Forgets what a sender was answered before a time.
+        mutating func forget(of sender: String, before limit: Int64) {
+            while let oldest = shelves[sender]?.oldest, oldest.answered < limit {
+                forgetOldest(of: sender)
+            }
+        }
+
+        /// Makes room at the cost of who takes most; false when nobody can give any.
+        /// O(senders).
+        mutating func giveUp(by size: (Shelf) -> Int) -> Bool {
+            guard let most = shelves.max(by: { size($0.value) < size($1.value) }) else {
+                return false
+            }
+            forgetOldest(of: most.key)
+            return true
+        }
+
+        private mutating func forgetOldest(of sender: String) {
+            guard let text = shelves[sender]?.oldest?.text else { return }
+            let key = Key(sender: sender, text: text)
+            let size = key.bytes + (entries.removeValue(forKey: key)?.answer?.count ?? 0)
+            bytes -= size
+            shelves[sender]?.bytes -= size
+            shelves[sender]?.removeOldest()
+            if shelves[sender]?.count == 0 { shelves[sender] = nil }
         }
     }
 }

@@ -36,6 +36,10 @@ final class Exchange {
     private var body: [UInt8] = []
     /// What the budget of bodies has lent to this one.
     private var lent = 0
+    /// Of that, what counts as still being sent; and by whom.
+    private var arriving = 0
+    private lazy var sender = ClientAddress.group(
+        request?.remoteAddress ?? connection.remoteAddress)
     private var drained = 0
     var isAnswered = false
     var stream: ResponseStream?
@@ -158,6 +162,11 @@ final class Exchange {
         hint: "Nothing of this one was used: send it again."
     ).with("Retry-After", "1")
 
+    private static let busyAddress = Response.error(
+        429, reason: "address_bodies", "this address is sending too many bodies at once",
+        hint: "Nothing of this one was used: send it again when others are through."
+    ).with("Retry-After", "1")
+
     /// Takes a piece of the body; false: the connection has to be cut.
     func receive(_ piece: UnsafeRawBufferPointer) -> Bool {
         switch plan {
@@ -165,7 +174,14 @@ final class Exchange {
             guard body.count + piece.count <= route.bodyBytesMax else {
                 return refuseNow(Self.tooLarge(route)) && drain(piece.count)
             }
-            guard borrow(piece.count) else { return refuseNow(Self.busy) && drain(piece.count) }
+            do {
+                try bodies.takeArriving(piece.count, from: sender)
+            } catch {
+                let refusal = error == .address ? Self.busyAddress : Self.busy
+                return refuseNow(refusal) && drain(piece.count)
+            }
+            lent += piece.count
+            arriving += piece.count
             unsafe body.append(contentsOf: piece)
             return true
         case .refuse, .answered: return drain(piece.count)
@@ -173,15 +189,18 @@ final class Exchange {
         }
     }
 
-    private func borrow(_ bytes: Int) -> Bool {
-        guard bodies.take(bytes) else { return false }
-        lent += bytes
-        return true
+    /// The body is complete, or given up.
+    private func endArrival() {
+        guard arriving > 0 else { return }
+        bodies.arrived(arriving, from: sender)
+        arriving = 0
     }
 
     /// Gives back the memory of the body; to be called when the request is over.
     func releaseBody() {
         body = []
+        endArrival()
+        guard lent > 0 else { return }
         bodies.give(lent)
         lent = 0
     }
@@ -229,6 +248,7 @@ final class Exchange {
         case .refuse(let response): return marked(response)
         case .handle(let route):
             guard var request else { break }
+            endArrival()
             request.body = body
             body = []
             if headers["Content-Encoding"]?.lowercased().hasSuffix("gzip") == true {
@@ -248,7 +268,12 @@ final class Exchange {
     }
 
     private func decoded(_ bytes: [UInt8], _ route: Route) -> Result<[UInt8], Refusal> {
-        guard borrow(route.bodyBytesMax) else { return .failure(Refusal(response: Self.busy)) }
+        do {
+            try bodies.take(route.bodyBytesMax)
+        } catch {
+            return .failure(Refusal(response: Self.busy))
+        }
+        lent += route.bodyBytesMax
         do {
             return .success(try Gzip.decoded(bytes, bytesMax: route.bodyBytesMax))
         } catch {

@@ -24,6 +24,9 @@ package final class HTTPListener: Sendable {
         package var connectionsPerAddressMax = 0
         /// What the bodies of all requests take together, as sent and as decoded.
         package var bodyBytesTotalMax = 256 << 20
+        /// Of these, what one address may have on its way at once: enough for thousands of clients
+        /// behind one proxy, and never all.
+        package var bodyBytesPerAddressMax = 64 << 20
         /// Addresses of proxies whose `X-Forwarded-For` is believed.
         package var trustedProxies: Set<String> = []
         /// Sites whose pages may use it.
@@ -92,7 +95,9 @@ package final class HTTPListener: Sendable {
         meters = ListenerMeters(name: name, metrics)
         connections = Connections(
             most: settings.connectionsMax, mostPerAddress: settings.connectionsPerAddressMax)
-        bodies = BodyBudget(bytesMax: settings.bodyBytesTotalMax)
+        bodies = BodyBudget(
+            bytesMax: settings.bodyBytesTotalMax,
+            arrivingPerAddressMax: settings.bodyBytesPerAddressMax)
         cache = settings.answersVersion.map { AnswerCache($0) }
     }
 

@@ -110,6 +110,43 @@ import Testing
         }
     }
 
+    @Test func `Slow bodies of one address leave room for those of others`() throws {
+        let metrics = Metrics()
+        let listener = try ListenerTests.start(metrics: metrics) {
+            $0.bodyBytesTotalMax = 1_000_000
+            $0.bodyBytesPerAddressMax = 100_000
+            $0.trustedProxies = ["127.0.0.1"]
+            $0.threads = .perConnection
+        }
+        defer { listener.stop() }
+        func send(_ address: String, _ count: Int, of length: Int) throws -> Client {
+            let client = try Client(port: listener.port)
+            client.send(
+                "POST /count HTTP/1.1\r\nHost: test\r\nX-Forwarded-For: \(address)\r\n"
+                    + "Content-Length: \(length)\r\n\r\n")
+            client.send([UInt8](repeating: 65, count: count))
+            return client
+        }
+        // Two of the same half of an IPv6 address: 110 000 bytes, of which all but one came.
+        let slow = try send("2001:db8::1", 60_000, of: 60_001)
+        let pause = StopSignal()
+        while listener.bodies.lentBytes < 60_000 { pause.wait(milliseconds: 10) }
+        let refused = try send("2001:db8::2", 50_000, of: 50_001)
+        let answer = try refused.answer()
+        #expect(answer.status == 429)
+        #expect(answer.headers["Retry-After"] == "1")
+        #expect(Self.count("address_bodies", route: "/count", reaches: 1, metrics))
+        #expect(try send("2001:db8:0:1::1", 80_000, of: 80_000).answer().text == "80000")
+        #expect(try send("10.0.0.1", 80_000, of: 80_000).answer().text == "80000")
+        // Complete bodies leave the share, one after another and at once.
+        slow.send([65])
+        #expect(try slow.answer().text == "60001")
+        for _ in 0..<3 {
+            #expect(try send("2001:db8::2", 90_000, of: 90_000).answer().text == "90000")
+        }
+        while listener.bodies.lentBytes > 0 { pause.wait(milliseconds: 10) }
+    }
+
     @Test func `A route may refuse before the body is read`() throws {
         let metrics = Metrics()
         let gated = Route(
