@@ -91,9 +91,7 @@ package final class AdminDesk: Sendable {
             return try body(person)
         } catch let fault as LogFault {
             logger.warning("the log failed", ["fault": LogValue(fault)])
-            return Response.error(
-                503, "the log does not answer: \(fault.reason)", hint: "Nothing has changed."
-            ).with("Retry-After", "2")
+            return Self.failed(fault)
         } catch {
             return .error(500, "\(error)", hint: "Nothing has changed.")
         }
@@ -178,6 +176,19 @@ package final class AdminDesk: Sendable {
                 "reason": .text(decision.record.reason),
             ])
         return .json(decision.record.encode(), status: 201)
+    }
+
+    private static func failed(_ fault: LogFault) -> Response {
+        guard fault.remedy == .refused else {
+            return Response.error(
+                503, "the log does not answer: \(fault.reason)", hint: "Nothing has changed."
+            ).with("Retry-After", "2")
+        }
+        let remedy = fault.hint.map { " For who runs this: \($0)." } ?? ""
+        return Response.error(
+            503, "the log forbids to \(fault.operation) (\(fault.place)): \(fault.reason)",
+            hint: "Nothing has changed.\(remedy)"
+        ).with("Retry-After", "60")
     }
 
     private static func refused(_ problems: DocumentProblems) -> Response {

@@ -60,14 +60,14 @@ final class RecordAppender: Sendable {
     private func fault(
         _ error: RDKafkaError, _ record: OutgoingRecord, _ sender: RecordSender
     ) -> LogFault {
-        let isDead =
-            unsafe rd_kafka_fatal_error(sender.client.pointer, nil, 0)
-            != RD_KAFKA_RESP_ERR_NO_ERROR
-        if isDead || error.kind == .fatal {
+        let end = sender.client.fatalError
+        if end != nil || error.kind == .fatal {
             // Others may still wait for reports of the old one; the last of them lets it go.
             current.withLock { if $0 === sender { $0 = nil } }
         }
-        return error.fault(
+        // Who may write to no topic may not even begin to: its records are only said to be purged.
+        let cause = end.flatMap { $0.kind == .authorization ? $0 : nil } ?? error
+        return cause.fault(
             "append", at: settings.place(of: TopicPartition(record.topic, record.partition)),
             trouble: sender.client.context.lastTrouble)
     }

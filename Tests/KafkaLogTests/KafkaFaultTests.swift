@@ -259,6 +259,24 @@ extension KafkaTests {
             }
         }
 
+        @Test("says which topic it may not append to, though the client only speaks of the cluster")
+        func missingRightToAppend() throws {
+            let cluster = try MockCluster()
+            let log = try cluster.open()
+            defer { log.close() }
+            // What a broker answers to who may write to no topic at all.
+            cluster.fail(.initProducer, [RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED])
+            let refused = try fault { try log.append([.init(.control, 0, "a")]) }
+            #expect(refused.operation == "append")
+            #expect(refused.place.hasSuffix("control[0]"))
+            #expect(refused.reason.contains("CLUSTER_AUTHORIZATION_FAILED"))
+            #expect(refused.hint?.hasPrefix("grant this principal Write on the topic") == true)
+            #expect(refused.remedy == .refused)
+            // Once it has been granted.
+            try log.append([.init(.control, 0, "b")])
+            #expect(try log.readAll(.control, 0) == ["b"])
+        }
+
         @Test("leaves lanes without partitions alone")
         func moreLanesThanPartitions() throws {
             let cluster = try MockCluster(partitions: 4)

@@ -129,7 +129,10 @@ without() { # stage, operation, kind, name, pattern; then options
         dead) dead retry --reason wrong_app || true ;;
         admin)
             begin admin
-            if wait_until is_well admin; then decides "$@" || true; fi
+            if wait_until is_well admin; then
+                # What the person is told counts, beside what the log says.
+                decides "$@" || sed 's/^/told: /' "$folder/said" >>"$folder/admin.log"
+            fi
             ;;
         collect)
             begin collect
@@ -226,7 +229,8 @@ without serve Read topic adbrake-epoch 'adbrake-epoch.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-notice 'adbrake-notice.*AUTHORIZATION.* Read on'
 without serve Read topic adbrake-control 'adbrake-control.*AUTHORIZATION.* Read on'
 # Its only Write: without it the broker lets it be no idempotent producer at all.
-without admin Write topic adbrake-control 'append.*adbrake-control.*authorization failed'
+without admin Write topic adbrake-control \
+    'told: .*append.*adbrake-control.*CLUSTER_AUTHORIZATION'
 without admin Read topic adbrake-session 'adbrake-session.*AUTHORIZATION.* Read on' --dry-run
 without dead Read topic adbrake-dead 'adbrake-dead.*AUTHORIZATION.* Read on'
 without dead Read topic adbrake-session 'adbrake-session.*AUTHORIZATION.* Read on'

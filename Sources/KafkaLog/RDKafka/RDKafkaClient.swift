@@ -104,6 +104,12 @@ final class RDKafkaClient: @unchecked Sendable {
 
     deinit { close() }
 
+    /// What ended the client for good; nil while it is of use.
+    var fatalError: RDKafkaError? {
+        let code = unsafe rd_kafka_fatal_error(pointer, nil, 0)
+        return code == RD_KAFKA_RESP_ERR_NO_ERROR ? nil : RDKafkaError(code: code)
+    }
+
     /// Ends the client. Its messages, lists and queues must have been released.
     func close() {
         let first = isClosed.withLock { closed in

@@ -151,7 +151,10 @@ struct RDKafkaError: Error, Sendable {
         case RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
             "grant this principal Write on the transactional id"
         case RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED:
-            "grant this principal Write on a topic, or IdempotentWrite on the cluster"
+            operation == "append"
+                ? "grant this principal Write on the topic; brokers before 2.8 also ask for "
+                    + "IdempotentWrite on the cluster"
+                : "grant this principal \(RDKafkaError.right(to: operation)) on the cluster"
         case RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED, RD_KAFKA_RESP_ERR__AUTHENTICATION:
             "check the credentials in the file given with --kafka-config"
         case RD_KAFKA_RESP_ERR_FENCED_INSTANCE_ID:
