@@ -14,6 +14,11 @@ package enum ArrayFrame {
         unsafe parts(of: bytes, within: "{", "}")
     }
 
+    /// Whether it could stand in an array as one element: brackets match, and no comma parts it.
+    static func isOneElement(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        unsafe commas(in: 0..<bytes.count, of: bytes)?.isEmpty == true
+    }
+
     private static func parts(
         of bytes: UnsafeRawBufferPointer, within opening: Unicode.Scalar, _ closing: Unicode.Scalar
     ) -> [Range<Int>]? {

@@ -34,6 +34,9 @@ package final class RetryDecoder {
                 return Self.refused(.badJSON)
             }
             elements = inside
+        } else if unsafe !ArrayFrame.isOneElement(value) {
+            // Put into an array it would become several, or end it.
+            return Self.refused(.badJSON)
         }
         var all = Upload()
         var next = 0
