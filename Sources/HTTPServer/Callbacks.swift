@@ -9,10 +9,12 @@ enum Callbacks {
     static func install(in settings: inout adbrake_mhd_settings) {
         unsafe settings.on_accept = { context, address, size in
             guard let context = unsafe context, let address = unsafe address else { return .NO }
-            let refusal = unsafe Callbacks.listener(context).connections.refusal(
+            let listener = unsafe Callbacks.listener(context)
+            if listener.isStopping { return .NO }
+            let refusal = unsafe listener.connections.refusal(
                 of: ListenSocket.text(of: address, size))
             guard let refusal else { return .YES }
-            unsafe Callbacks.listener(context).meters.cut(refusal)
+            listener.meters.cut(refusal)
             return .NO
         }
         unsafe settings.on_connection = { context, connection, socketContext, code in

@@ -76,7 +76,6 @@ package final class HTTPListener: Sendable {
     @safe
     private struct Life: @unchecked Sendable {
         let daemon: OpaquePointer
-        let socket: Int32
         let port: UInt16
         let watch: WorkerThread
         let endOfWatch: StopSignal
@@ -133,7 +132,7 @@ package final class HTTPListener: Sendable {
             }
         }
         let begun = unsafe Life(
-            daemon: daemon, socket: socket, port: port, watch: watch, endOfWatch: end)
+            daemon: daemon, port: port, watch: watch, endOfWatch: end)
         life.withLock { life in
             precondition(life == nil, "a listener starts once")
             life = begun
@@ -148,14 +147,15 @@ package final class HTTPListener: Sendable {
             return life
         }
         guard let ending else { return }
+        // From here on connections are closed as they come. The library's own way, to take the
+        // socket from its threads, is a race in 0.9.75: a thread that has just seen it takes the
+        // socket from its epoll set itself, and the second to do that aborts the process.
         stopping.store(true, ordering: .sequentiallyConsistent)
-        unsafe MHD_quiesce_daemon(ending.daemon)
-        close(ending.socket)
         for stream in streams.read({ Array($0.values) }) { stream.finish() }
         let isDone = running.wait(milliseconds: deadline) { $0 == 0 ? true : nil } ?? false
         if !isDone { log.warning("requests were cut off", ["listener": .text(name)]) }
         // No connection is suspended now, as the library demands: all streams are finished, and
-        // those that come later finish at once.
+        // those that come later finish at once. It closes the socket.
         unsafe MHD_stop_daemon(ending.daemon)
         ending.endOfWatch.request(reason: "stopped")
         ending.watch.join()

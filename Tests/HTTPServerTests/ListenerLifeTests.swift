@@ -160,14 +160,37 @@ import Testing
         client.send("GET /slow HTTP/1.1\r\nHost: test\r\n\r\n")
         #expect(started.wait(milliseconds: 20_000))
         let stopping = WorkerThread(name: "stops") { listener.stop(withinMilliseconds: 20_000) }
-        // Refused from the moment the socket is closed.
-        while try Client(port: port).isConnected {}
+        let pause = StopSignal()
+        while !listener.isStopping { pause.wait(milliseconds: 1) }
+        #expect(try Client(port: port).isClosedByServer())
         release.request(reason: "test")
         let answer = try client.answer()
         #expect(answer.text == "done")
         #expect(answer.headers["Connection"]?.lowercased() == "close")
         #expect(idle.isClosedByServer())
         stopping.join()
+    }
+
+    @Test func `It can be stopped at any moment, whoever is about to connect`() throws {
+        for _ in 0..<100 {
+            let listener = try ListenerTests.start { $0.threads = .pool(4) }
+            let port = listener.port
+            let end = StopSignal()
+            let clients = (0..<3).map { number in
+                WorkerThread(name: "client \(number)") {
+                    while !end.isRequested {
+                        guard let client = try? Client(port: port), client.isConnected else {
+                            continue
+                        }
+                        client.send("GET /hello/a HTTP/1.1\r\nHost: test\r\n\r\n")
+                    }
+                }
+            }
+            _ = try Client(port: port).get("/hello/a")
+            listener.stop()
+            end.request(reason: "test")
+            for client in clients { client.join() }
+        }
     }
 
     @Test func `Streams end when the listener stops, and a half-sent request is cut`() throws {
