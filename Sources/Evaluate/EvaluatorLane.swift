@@ -137,10 +137,13 @@ package final class EvaluatorLane {
     /// Reads what people have decided before anything is counted, or first epochs would be decided
     /// as if nobody had. False while the log has not shown its end.
     private func learnControl(waitMilliseconds: Int) throws(LogFault) -> Bool {
+        // What is there is asked for first: at the end, waiting for more would be in vain.
+        var wait = 0
         while !knowsControl {
-            switch try control.step(waitMilliseconds: waitMilliseconds) {
+            switch try control.step(waitMilliseconds: wait) {
             case .done: knowsControl = true
-            case .more: continue
+            case .more: wait = 0
+            case .waiting where wait < waitMilliseconds: wait = waitMilliseconds
             case .waiting: return false
             }
         }
