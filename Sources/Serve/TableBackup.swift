@@ -110,20 +110,11 @@ struct TableBackup {
     ) throws(BackupFault) {
         var entries = [[AppID: AppEntry?]](repeating: [:], count: shards.count)
         for line in lines {
-            // The library's own closure-taking call has no typed error.
-            let read = unsafe line.withUnsafeBytes { bytes in
-                Result { () throws(Rejection) in
-                    unsafe try ThrottleRecord.decode(bytes, with: reader)
-                }
+            let record = unsafe try Self.read(line, "a record") { bytes throws(Rejection) in
+                unsafe try ThrottleRecord.decode(bytes, with: reader)
             }
-            switch read {
-            case .success(let record):
-                let app = record.change.app
-                let home = Partitioner.partition(of: app.text.utf8, partitions: shards.count)
-                entries[home][app] = AppEntry(record.change, epoch: record.epoch)
-            case .failure(let rejection):
-                throw .damaged("a record in it is bad: \(rejection.rawValue)")
-            }
+            let app = record.change.app
+            entries[home(of: app)][app] = AppEntry(record.change, epoch: record.epoch)
         }
         for partition in shards.indices { shards[partition].merge(entries[partition]) }
     }
@@ -134,19 +125,32 @@ extension TableBackup {
         _ lines: ArraySlice<ArraySlice<UInt8>>, _ reader: DocumentReader
     ) throws(BackupFault) {
         for line in lines {
-            let read = unsafe line.withUnsafeBytes { bytes in
-                Result { () throws(Rejection) in
-                    unsafe try StressRecord.decode(bytes, with: reader)
-                }
+            let record = unsafe try Self.read(line, "a record of stress") {
+                bytes throws(Rejection) in
+                unsafe try StressRecord.decode(bytes, with: reader)
             }
-            switch read {
-            case .success(let record):
-                let app = record.index.app
-                let home = Partitioner.partition(of: app.text.utf8, partitions: shards.count)
-                shards[home].stress[app] = record.index
-            case .failure(let rejection):
-                throw .damaged("a record of stress in it is bad: \(rejection.rawValue)")
-            }
+            let app = record.index.app
+            shards[home(of: app)].stress[app] = record.index
+        }
+    }
+
+    private func home(of app: AppID) -> Int {
+        Partitioner.partition(of: app.text.utf8, partitions: shards.count)
+    }
+
+    /// What a line holds; `name` says in the fault what it should have been.
+    private static func read<Record>(
+        _ line: ArraySlice<UInt8>, _ name: String,
+        _ decode: (UnsafeRawBufferPointer) throws(Rejection) -> Record
+    ) throws(BackupFault) -> Record {
+        // The library's own closure-taking call has no typed error.
+        let read = unsafe line.withUnsafeBytes { bytes in
+            Result { () throws(Rejection) in unsafe try decode(bytes) }
+        }
+        switch read {
+        case .success(let record): return record
+        case .failure(let rejection):
+            throw .damaged("\(name) in it is bad: \(rejection.rawValue)")
         }
     }
 }
