@@ -42,31 +42,12 @@ struct PaneRow<
     var sums = InlineArray<3, Sum>(repeating: 0)
     var panes = InlineArray<180, Counter>(repeating: 0)
 
-    /// Adds one at a second, in every window that reaches it; false, and nothing done, when a
-    /// counter is full. The second is not after the head.
+    /// Adds so many at a second, in every window that reaches it; false, and nothing done, when a
+    /// counter cannot hold them. The second is not after the head. Inlined, so that adding one,
+    /// which nearly all do, costs no more than that.
     @inline(__always)
-    mutating func add(at second: UInt32) -> Bool {
+    mutating func add(_ several: Counter = 1, at second: UInt32) -> Bool {
         // The hour's sum is the largest. It can be full only where it is no wider than a pane.
-        if sums[2] == Sum.max { return false }
-        var places = InlineArray<3, Int>(repeating: -1)
-        for window in 0..<Panes.windows {
-            let pane = Panes.pane(ofSecond: second, window: window)
-            let newest = Panes.pane(ofSecond: head, window: window)
-            guard newest &- pane < UInt32(Panes.perWindow) else { continue }
-            let place = window &* Panes.perWindow &+ Int(pane % UInt32(Panes.perWindow))
-            if panes[place] == Counter.max { return false }
-            places[window] = place
-        }
-        for window in 0..<Panes.windows where places[window] >= 0 {
-            panes[places[window]] &+= 1  // below its maximum, as just seen
-            sums[window] &+= 1  // not above the hour's, which is below its maximum
-        }
-        return true
-    }
-
-    /// As `add`, so many at once.
-    mutating func add(_ count: UInt32, at second: UInt32) -> Bool {
-        guard let several = Counter(exactly: count) else { return false }
         if Sum(several) > Sum.max - sums[Panes.windows - 1] { return false }
         var places = InlineArray<3, Int>(repeating: -1)
         for window in 0..<Panes.windows {
@@ -78,8 +59,8 @@ struct PaneRow<
             places[window] = place
         }
         for window in 0..<Panes.windows where places[window] >= 0 {
-            panes[places[window]] += several
-            sums[window] += Sum(several)
+            panes[places[window]] &+= several  // below its maximum, as just seen
+            sums[window] &+= Sum(several)  // not above the hour's, which is below its maximum
         }
         return true
     }

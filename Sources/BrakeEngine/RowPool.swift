@@ -82,10 +82,10 @@ struct RowPool: ~Copyable {
         switch row.width {
         case .one:
             ones[row.index].slide(to: head)
-            if ones[row.index].add(count, at: second) { return 0 }
+            if let few = UInt8(exactly: count), ones[row.index].add(few, at: second) { return 0 }
         case .two:
             twos[row.index].slide(to: head)
-            if twos[row.index].add(count, at: second) { return 0 }
+            if let few = UInt16(exactly: count), twos[row.index].add(few, at: second) { return 0 }
         case .four:
             fours[row.index].slide(to: head)
             let fitting = min(count, UInt32.max - fours[row.index].sums[Panes.windows - 1])
