@@ -1,5 +1,7 @@
 // Who may see and change what people decide.
 
+package import Runtime
+
 /// The tokens of the admin listener. A file of lines `TOKEN NAME read|write`; `#` begins a comment.
 /// The name is the author of what is decided with the token.
 package struct AdminTokens: Sendable, Equatable {
@@ -25,12 +27,7 @@ package struct AdminTokens: Sendable, Equatable {
     }
 
     /// What is wrong with a line of the file; the token itself is not repeated.
-    package struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
-        package var line: Int
-        package var reason: String
-
-        package var description: String { "line \(line): \(reason)" }
-    }
+    package typealias Problem = WordLine.Problem
 
     private var persons: [String: Person] = [:]
 
@@ -38,11 +35,9 @@ package struct AdminTokens: Sendable, Equatable {
 
     /// Reads the text of a file.
     package init(_ text: String) throws(Problem) {
-        let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
-        for (index, line) in lines.enumerated() {
-            let words = line.prefix { $0 != "#" }.split { $0 == " " || $0 == "\t" || $0 == "\r" }
-            if words.isEmpty { continue }
-            func problem(_ reason: String) -> Problem { Problem(line: index + 1, reason: reason) }
+        for line in WordLine.all(of: text) {
+            let words = line.words
+            func problem(_ reason: String) -> Problem { Problem(line: line.number, reason: reason) }
             guard words.count == 3, let role = Role(rawValue: String(words[2])) else {
                 throw problem("expected a token, a name, and read or write")
             }
@@ -62,7 +57,9 @@ package struct AdminTokens: Sendable, Equatable {
                 throw problem("more than \(Self.tokensMax) tokens")
             }
         }
-        guard !persons.isEmpty else { throw Problem(line: lines.count, reason: "no token at all") }
+        guard !persons.isEmpty else {
+            throw Problem(line: 1 + text.count { $0 == "\n" }, reason: "no token at all")
+        }
     }
 
     /// Who a token belongs to, nil for one that is not known.

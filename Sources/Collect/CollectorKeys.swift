@@ -1,6 +1,7 @@
 // Who may report for which apps.
 
 package import BrakeModel
+package import Runtime
 
 /// The keys of a collector: each is allowed some apps, or all. A file of lines
 /// `KEY APPS [rate=N] [project=N:APP,...]`: apps with commas between, `*` for every app; `rate` is
@@ -49,12 +50,7 @@ package struct CollectorKeys: Sendable, Equatable {
     }
 
     /// What is wrong with a line of the file; the key itself is not repeated.
-    package struct Problem: Error, Sendable, Equatable, CustomStringConvertible {
-        package var line: Int
-        package var reason: String
-
-        package var description: String { "line \(line): \(reason)" }
-    }
+    package typealias Problem = WordLine.Problem
 
     private var grants: [String: Grant] = [:]
 
@@ -62,12 +58,8 @@ package struct CollectorKeys: Sendable, Equatable {
 
     /// Reads the text of a file.
     package init(_ text: String) throws(Problem) {
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false)
-            .enumerated()
-        {
-            let words = line.prefix { $0 != "#" }.split { $0 == " " || $0 == "\t" || $0 == "\r" }
-            guard !words.isEmpty else { continue }
-            let number = index + 1
+        for line in WordLine.all(of: text) {
+            let (number, words) = (line.number, line.words)
             guard words.count >= 2 else {
                 throw Problem(line: number, reason: "expected a key, a space, and apps or *")
             }
