@@ -190,6 +190,7 @@ import Testing
             listener.stop()
             end.request(reason: "test")
             for client in clients { client.join() }
+            #expect(try !Client(port: port).isConnected)
         }
     }
 
