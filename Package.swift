@@ -156,8 +156,8 @@ let package = Package(
         .testTarget(
             name: "EventLogTests",
             dependencies: [
-                "EventLog", "KafkaLog", "KafkaTestSupport", "LogTestSupport", "LogTortureChild",
-                "Runtime", "SQLiteLog",
+                "BrakeModel", "EventLog", "KafkaLog", "KafkaTestSupport", "LogTestSupport",
+                "LogTortureChild", "Runtime", "SQLiteLog",
             ],
             swiftSettings: strict),
         .executableTarget(

@@ -29,24 +29,12 @@ var settings = KafkaSettings(bootstrap: arguments[2])
 settings.prefix = arguments[3]
 settings.instance = "takeover"
 
-/// A small seeded generator (SplitMix64, public domain).
-struct Seeded {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-}
-
 /// Makes the uploads of a range of apps, each in its turn.
 struct Uploads {
     let apps: Int
     let perUpload: Int
     let ageMilliseconds: UInt64
-    var random: Seeded
+    var random: SeededGenerator
     var next: Int
 
     /// Adds the records of the next upload: an array of each type.
@@ -143,7 +131,8 @@ func fill(_ log: KafkaLog) {
     DispatchQueue.concurrentPerform(iterations: threads) { thread in
         var uploads = Uploads(
             apps: apps, perUpload: perUpload, ageMilliseconds: UInt64(age) * 1_000,
-            random: Seeded(state: UInt64(first + thread)), next: first + thread * apps / threads)
+            random: SeededGenerator(seed: UInt64(first + thread)),
+            next: first + thread * apps / threads)
         let pauses = StopSignal()
         var sent = 0
         while sent < events / threads {

@@ -1,20 +1,13 @@
-// Random numbers from a seed, the same on every machine: splitmix64 (Sebastiano Vigna, public
-// domain). Passed `inout`; nothing in a simulation may come from anywhere else.
+// Random numbers from a seed, passed `inout`; nothing in a simulation may come from anywhere else.
+
+import BrakeModel
 
 package struct SimulationRandom: Sendable {
-    private var state: UInt64
+    private var source: SeededGenerator
 
-    package init(seed: UInt64) {
-        state = seed
-    }
+    package init(seed: UInt64) { source = SeededGenerator(seed: seed) }
 
-    package mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
+    package mutating func next() -> UInt64 { source.next() }
 
     /// Another generator, whose numbers do not depend on how many are taken from this one later.
     package mutating func split() -> SimulationRandom { SimulationRandom(seed: next()) }

@@ -1,6 +1,8 @@
 // Devices and sessions as compact rows: a fleet has up to a million of the one and many of the
 // other.
 
+import BrakeModel
+
 /// A device with its clock, and what it has not yet reported.
 struct Device: Sendable {
     /// In which unit its SDK writes times.

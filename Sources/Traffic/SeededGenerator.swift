@@ -1,26 +1,8 @@
-// Random numbers from a seed: splitmix64 (Sebastiano Vigna, public domain), passed `inout`.
+// What a fleet draws from seeded numbers; the generator is passed `inout`.
+import BrakeModel
 import Glibc
 
-struct SeededGenerator: Sendable {
-    private var state: UInt64
-
-    init(seed: UInt64) {
-        state = seed
-    }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        return Self.mixed(state)
-    }
-
-    /// Scrambles a number; one to one, so distinct numbers stay distinct.
-    static func mixed(_ number: UInt64) -> UInt64 {
-        var mixed = number
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededGenerator {
     /// A number from 0 to below 1.
     mutating func fraction() -> Double {
         Double(next() >> 11) / Double(1 << 53)

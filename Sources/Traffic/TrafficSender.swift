@@ -1,4 +1,5 @@
 // Sends uploads on one connection, and tries again as the collector asks.
+import BrakeModel
 internal import BrakeWire
 internal import HTTPClient
 internal import Runtime

@@ -135,7 +135,7 @@ struct BenchEngine {
     /// 80 in 100 are ad events, a quarter of them impressions; 3 soft errors; the rest sessions, of
     /// which every second shows a sign of life, and some crashes.
     private func makeBatches(_ load: Load, seed: UInt64, start: Int64) -> [EventBatch] {
-        var random = SplitMix64(seed: seed)
+        var random = SeededGenerator(seed: seed)
         let ids = (0..<load.apps).map { AppID("app-\(1_000_000 + $0)") }
         var batches: [EventBatch] = []
         var batch = EventBatch(capacity: Self.batchEvents)
@@ -153,7 +153,7 @@ struct BenchEngine {
         return batches
     }
 
-    private func makeEvent(append: Int64, random: inout SplitMix64) -> Event {
+    private func makeEvent(append: Int64, random: inout SeededGenerator) -> Event {
         let draw = random.next() % 10_000
         let meaning: EventMeaning =
             switch draw {
@@ -193,19 +193,5 @@ struct BenchEngine {
         let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8($0) }, as: UTF8.self)
         let fields = text.split(separator: " ")
         return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
-    }
-}
-
-/// A small seeded generator (Steele, Lea, Flood 2014).
-struct SplitMix64: RandomNumberGenerator {
-    private var state: UInt64
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
     }
 }

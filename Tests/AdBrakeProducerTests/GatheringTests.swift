@@ -7,26 +7,10 @@ import Testing
 @testable import BrakeEngine
 
 @Suite struct GatheringTests {
-    /// A small seeded generator (Steele, Lea, Flood 2014).
-    private struct Seeded: RandomNumberGenerator {
-        var state: UInt64
-
-        mutating func next() -> UInt64 {
-            state &+= 0x9e37_79b9_7f4a_7c15
-            var mixed = state
-            mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-            mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-            return mixed ^ (mixed >> 31)
-        }
-
-        mutating func pick<Value>(_ values: [Value]) -> Value {
-            values[Int(next() % UInt64(values.count))]
-        }
-    }
-
     private static let start: Int64 = 1_700_000_000_000
 
-    private static func report(around time: Int64, _ random: inout Seeded) throws -> Report {
+    private static func report(around time: Int64, _ random: inout SeededGenerator) throws -> Report
+    {
         let app = try #require(AppID(random.pick(["hot", "hot", "hot", "warm", "cold"])))
         let context = ReportContext(
             app: app, id: "\(random.next())", session: "s\(random.next() % 100)",
@@ -72,7 +56,7 @@ import Testing
 
     @Test(arguments: 1...12)
     func `windows hold the same, whatever is gathered`(seed: Int) throws {
-        var random = Seeded(state: UInt64(seed))
+        var random = SeededGenerator(seed: UInt64(seed))
         var settings = ProducerSettings()
         settings.aggregation = .above(eventsPerSecond: seed % 3 * 50)
         var buffer = BatchBuffer(settings)
@@ -160,5 +144,11 @@ import Testing
                     + gathered + #""at":1700000000100},"#
                     + gathered + #""unit":"u","at":1700000000000}]"#
             ])
+    }
+}
+
+extension SeededGenerator {
+    fileprivate mutating func pick<Value>(_ values: [Value]) -> Value {
+        values[Int(next() % UInt64(values.count))]
     }
 }

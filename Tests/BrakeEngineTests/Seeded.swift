@@ -2,18 +2,12 @@
 
 import BrakeModel
 
-/// A small seeded generator (Steele, Lea, Flood 2014).
+/// Seeded numbers; neighbouring seeds begin far from one another.
 struct Seeded: RandomNumberGenerator {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed &* 0x9e37_79b9_7f4a_7c15 }
+    private var source: SeededGenerator
+    init(_ seed: UInt64) { source = SeededGenerator(seed: seed &* 0x9e37_79b9_7f4a_7c15) }
 
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
+    mutating func next() -> UInt64 { source.next() }
 
     mutating func below(_ bound: Int) -> Int { Int(next() % UInt64(bound)) }
 }

@@ -1,4 +1,5 @@
 // The engine against the reference, over random streams of every kind under every policy.
+import BrakeModel
 import Foundation
 import Testing
 

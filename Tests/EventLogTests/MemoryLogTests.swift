@@ -1,4 +1,5 @@
 // What the memory log does besides passing the suite: it fails and rebalances on request.
+import BrakeModel
 import EventLog
 import LogTestSupport
 import Testing
@@ -79,7 +80,7 @@ struct WorkerGroupTests {
         "never gives a partition to two, and all of them to somebody once all have asked",
         arguments: 0..<32)
     func invariants(seed: UInt64) throws {
-        var random = SeededRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         var group = WorkerGroup(partitions: 7)
         var owned: [WorkerGroup.MemberID: Set<Int>] = [:]
         var leaving: [WorkerGroup.MemberID: [Int]] = [:]

@@ -1,4 +1,5 @@
 // The SQLite log beside other processes, and after they have been killed.
+import BrakeModel
 import EventLog
 import Foundation
 import LogTestSupport
@@ -52,7 +53,7 @@ struct SQLiteCrashTests {
     func killed() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("SQLiteCrashTests.killed seed \(seed)")
-        var random = SeededRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         try withDirectory { directory in
             let path = directory + "/log.db"
             var acknowledged: [String] = []
@@ -170,16 +171,6 @@ struct SQLiteCrashTests {
     }
 }
 
-/// A small generator whose sequence follows from its seed (SplitMix64, public domain).
-struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededGenerator {
     mutating func next(below limit: Int) -> Int { Int(next() % UInt64(limit)) }
 }

@@ -1,5 +1,6 @@
 // A log between Kafka's and those who read it, that brings its records in other pieces and in
 // another order of partitions than the brokers would.
+import BrakeModel
 import EventLog
 import Synchronization
 
@@ -9,21 +10,9 @@ struct Unevenness {
     var heldShare = 0.0
     /// The most bytes that a poll brings; at least one record comes, if any waits.
     var pieceBytes = 256 << 10
-    var random: SeededRandom
+    var random: SeededGenerator
 
-    init(seed: UInt64) { random = SeededRandom(state: seed) }
-}
-
-/// A small generator whose sequence follows from its seed (SplitMix64, public domain).
-struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
+    init(seed: UInt64) { random = SeededGenerator(seed: seed) }
 }
 
 /// Passes on to another log what is not read.

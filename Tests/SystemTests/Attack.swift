@@ -1,4 +1,5 @@
 // Hostile requests by kind, each with the reason that the collector has to count it under.
+import BrakeModel
 import Foundation
 import HTTPServer
 
@@ -13,7 +14,7 @@ struct Attack {
     var bytes: [UInt8]
 
     /// All kinds, in order: so that a run has each of them.
-    static let kinds: [@Sendable (inout SeededRandom) -> Attack] = [
+    static let kinds: [@Sendable (inout SeededGenerator) -> Attack] = [
         { _ in Attack(reason: "no_request", bytes: [0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3]) },
         { _ in
             let flood = (0..<4_000).map { "X-\($0): flood\r\n" }.joined()
@@ -79,7 +80,7 @@ struct Attack {
     ]
 
     /// A good request with some bytes of it changed, doubled or left out.
-    @Sendable private static func fuzzed(_ random: inout SeededRandom) -> Attack {
+    @Sendable private static func fuzzed(_ random: inout SeededGenerator) -> Attack {
         var attack = sized(nil, session)
         for _ in 0...random.next(below: 8) {
             let at = random.next(below: attack.bytes.count)

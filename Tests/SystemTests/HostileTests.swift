@@ -1,5 +1,6 @@
 // An open port on the internet: what nobody should send comes from several sides at once, while an
 // app goes on reporting.
+import BrakeModel
 import BrakeWire
 import Foundation
 import HTTPClient
@@ -74,7 +75,7 @@ struct HostileTests {
         let tally = Monitor(Tally())
         for attacker in 0..<Self.attackers {
             _ = WorkerThread(name: "attacker \(attacker)") {
-                var random = SeededRandom(state: seed &+ UInt64(attacker) &* 104_729)
+                var random = SeededGenerator(seed: seed &+ UInt64(attacker) &* 104_729)
                 for number in 0..<requests / Self.attackers {
                     let kind = Attack.kinds[(number + attacker) % Attack.kinds.count]
                     Self.send(kind(&random), to: port, tally)

@@ -104,7 +104,7 @@ struct KafkaProcessTests {
     func killed() async throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("KafkaProcessTests.killed seed \(seed), \(Self.kills) kills")
-        var random = SeededRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         try await withFleet(seed: seed) { fleet in
             for _ in 0..<Self.kills {
                 let child = try fleet.evaluate("one")

@@ -20,7 +20,7 @@ struct KillTests {
     func killed() throws {
         let seed = Self.seed()
         print("KillTests.killed seed \(seed), \(Self.kills) kills: ADBRAKE_SEED repeats it")
-        var random = SeededRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         try withWorkplace { workplace in
             let clients = Clients(count: 4, seed: seed)
             defer { _ = clients.finish() }
@@ -56,14 +56,14 @@ struct KillTests {
         return given ?? UInt64.random(in: 0...UInt64.max)
     }
 
-    private func start(_ workplace: Workplace, _ random: inout SeededRandom) throws -> Child {
+    private func start(_ workplace: Workplace, _ random: inout SeededGenerator) throws -> Child {
         let lanes = ["--lanes", "\(1 + random.next(below: 3))"]
         return try workplace.start("run", try workplace.evaluating() + lanes)
     }
 
     /// Kills it while it restores, or after some more uploads and a while.
     private func runAndKill(
-        _ workplace: Workplace, _ clients: Clients, _ random: inout SeededRandom
+        _ workplace: Workplace, _ clients: Clients, _ random: inout SeededGenerator
     ) throws {
         let child = try start(workplace, &random)
         defer { child.close() }

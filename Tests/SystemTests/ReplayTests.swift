@@ -9,7 +9,7 @@ import Testing
 struct ReplayTests {
     /// Ten minutes of five apps with trouble in between, as lines.
     private static func lines() -> String {
-        var random = SeededRandom(state: 5)
+        var random = SeededGenerator(seed: 5)
         var text = ""
         var append: Int64 = 1_700_000_000_000
         for number in 0..<1_500 {

@@ -1,4 +1,5 @@
 // A stop that is asked for, under load, and the start after it.
+import BrakeModel
 import Foundation
 import Runtime
 import SQLiteLog
@@ -50,7 +51,7 @@ struct StopTests {
     func stopWhileStarting() throws {
         let seed = UInt64.random(in: 0...UInt64.max)
         print("StopTests.stopWhileStarting seed \(seed)")
-        var random = SeededRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         try withWorkplace { workplace in
             let clients = Clients(count: 2, seed: seed)
             defer { _ = clients.finish() }

@@ -4,17 +4,7 @@
 import BrakeModel
 import BrakeWire
 
-/// A small generator whose sequence follows from its seed (SplitMix64, public domain).
-struct SeededRandom: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var mixed = (state ^ (state >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-        return mixed ^ (mixed >> 31)
-    }
-
+extension SeededGenerator {
     mutating func next(below limit: Int) -> Int { Int(next() % UInt64(limit)) }
     mutating func chance(_ percent: Int) -> Bool { next(below: 100) < percent }
 }
@@ -35,7 +25,7 @@ struct Workload {
     private static let phaseMilliseconds: Int64 = 3_000
 
     private let client: Int
-    private var random: SeededRandom
+    private var random: SeededGenerator
     private var number = 0
     private var sessions = 0
     /// Events of earlier uploads, to be sent once more.
@@ -43,7 +33,7 @@ struct Workload {
 
     init(client: Int, seed: UInt64) {
         self.client = client
-        random = SeededRandom(state: seed &+ UInt64(client) &* 7_919)
+        random = SeededGenerator(seed: seed &+ UInt64(client) &* 7_919)
     }
 
     /// The next upload, with times around a wall clock of ms since 1970.

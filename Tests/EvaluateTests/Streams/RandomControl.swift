@@ -1,6 +1,8 @@
 // What people decide, at random between the lines of an input: policies and whom they are assigned
 // to, overrides that begin, replace one another, end by themselves or are removed.
 
+import BrakeModel
+
 struct RandomControl {
     private var random: SeededGenerator
     private let base: String

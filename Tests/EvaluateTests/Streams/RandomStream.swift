@@ -1,6 +1,8 @@
 // Random inputs of `adbrake replay`, by kind and seed: apps that are well and ill by turns, and
 // uploads that are late, repeated, from wrong clocks, or broken.
 
+import BrakeModel
+
 struct RandomStream {
     /// 2023-11-15 00:00 UTC: a multiple of every step and of every tick in use but 7 000 ms.
     static let epoch: Int64 = 1_700_006_400_000

@@ -1,5 +1,7 @@
 // What kind of trouble a random stream is full of. A kind is a set of habits.
 
+import BrakeModel
+
 enum StreamKind: String, CaseIterable, Sendable {
     case late, future, repeats, drift, units, edges
     case lowSample, loopingDevice, relapses, gaps, manyApps

@@ -1,4 +1,5 @@
 // The faults that are made under load, each in the way it comes in life.
+import BrakeModel
 import EventLog
 import Foundation
 import KafkaLog
@@ -105,7 +106,7 @@ extension ChaosFault {
     /// Each broker in turn, the next once everything goes on.
     private static func brokers(
         _ name: String,
-        _ make: @escaping @Sendable (ChaosArena, Int, inout SeededRandom) throws -> Void
+        _ make: @escaping @Sendable (ChaosArena, Int, inout SeededGenerator) throws -> Void
     ) -> ChaosFault {
         let turn = Monitor(ChaosCluster.brokers)
         return ChaosFault(name: name, times: ChaosCluster.brokers.count) { arena, random in

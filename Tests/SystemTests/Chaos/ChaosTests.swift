@@ -1,5 +1,6 @@
 // Chaos on three real brokers: a fault of each kind in turn, and after each the log is held against
 // undisturbed runs over the same input. `make chaos` runs it and nothing else does.
+import BrakeModel
 import EventLog
 import Foundation
 import Runtime
@@ -10,7 +11,7 @@ struct ChaosFault: Sendable {
     let name: String
     let times: Int
     /// Makes the fault and ends it.
-    let make: @Sendable (ChaosArena, inout SeededRandom) throws -> Void
+    let make: @Sendable (ChaosArena, inout SeededGenerator) throws -> Void
 }
 
 @Suite("Chaos", .serialized, .enabled(if: ChaosCluster.folder != nil, "make chaos runs it"))
@@ -77,7 +78,7 @@ struct ChaosTests {
     private static func underLoad(_ arena: ChaosArena) throws -> [ChaosRow] {
         let relay = try Relay(arena.cluster.relays)
         defer { relay.close() }
-        var random = SeededRandom(state: seed)
+        var random = SeededGenerator(seed: seed)
         try arena.start("a")
         try arena.start("b", relayed: true)
         print("chaos: the program uses \(try arena.library(of: "a"))")
