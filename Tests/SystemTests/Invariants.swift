@@ -90,7 +90,11 @@ struct Invariants {
                 #expect(try log.bounds(of: place).upperBound == epoch.offsets[type])
             }
             let end = try log.bounds(of: TopicPartition(.throttle, partition)).upperBound
-            #expect(hasMarkers ? epoch.throttleEnd <= end : epoch.throttleEnd == end)
+            // An epoch tells the end that it has found; its own changes follow.
+            let ownEnd = epoch.throttleEnd + Int64(epoch.changes)
+            #expect(
+                hasMarkers ? ownEnd <= end : ownEnd == end,
+                "partition \(partition), epoch \(epoch.number): \(epoch.changes) changes, end \(end)")
         }
     }
 
