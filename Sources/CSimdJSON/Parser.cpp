@@ -53,16 +53,55 @@ brake_json_slice *field(brake_json_event &event, const brake_json_slice &key) {
     }
 }
 
+bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
+
+// The text whose quotes stand at `start` and right before `end`; false when something is between.
+bool near_text(const uint8_t *bytes, uint32_t start, uint32_t end, brake_json_slice &out) {
+    if (end - start < 2 || bytes[end - 1] != '"') return false;
+    out.kind = BRAKE_JSON_TEXT;
+    out.bytes = bytes + start + 1;
+    out.length = end - start - 2;
+    return true;
+}
+
+// What nearly every field is, a key at its colon and a text or a number at the next comma, is taken
+// from the positions at hand; all else is the cursor's. The place is held here, where it can stay
+// in a register.
 bool read_fields(Cursor &cursor, brake_json_event &event) {
     cursor.place += 1;
     if (cursor.take('}')) return true;
-    do {
+    const uint8_t *const bytes = cursor.bytes;
+    uint32_t place = cursor.place;
+    // A field takes its key, its colon and its value; what ends it must follow.
+    while (place + 3 < cursor.count) {
+        const uint32_t *const at = cursor.positions + place;
         brake_json_slice key, ignored;
-        if (!cursor.key(key)) return false;
-        brake_json_slice *to = field(event, key);
-        if (!cursor.value(to == nullptr ? ignored : *to)) return false;
-    } while (cursor.take(','));
-    return cursor.take('}');
+        if (bytes[at[0]] != '"' || bytes[at[1]] != ':') return false;
+        if (cursor.has_escapes || !near_text(bytes, at[0], at[1], key)) {
+            cursor.place = place;
+            if (!cursor.key(key)) return false;
+        }
+        brake_json_slice *known = field(event, key);
+        brake_json_slice &to = known == nullptr ? ignored : *known;
+        uint32_t end = at[3];
+        if (!cursor.has_escapes && bytes[at[2]] == '"' && near_text(bytes, at[2], end, to)) {
+            place += 3;
+        } else if (is_digit(bytes[at[2]]) && is_digit(bytes[end - 1])) {
+            if (!brake::read_number(bytes + at[2], bytes + end, to)) return false;
+            place += 3;
+        } else {
+            cursor.place = place + 2;
+            if (!cursor.value(to)) return false;
+            place = cursor.place;
+            end = cursor.head_position();
+        }
+        if (place >= cursor.count || (bytes[end] != ',' && bytes[end] != '}')) return false;
+        place += 1;
+        if (bytes[end] == ',') continue;
+        cursor.place = place;
+        return true;
+    }
+    return false;
 }
 
 bool read_event(Cursor &cursor, brake_json_event &event) {

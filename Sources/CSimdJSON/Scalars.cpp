@@ -1,6 +1,7 @@
 // Numbers and escaped text.
 
 #include <charconv>
+#include <cstring>
 #include <limits>
 
 #include "Cursor.hpp"
@@ -85,6 +86,35 @@ double real(const uint8_t *begin, const uint8_t *end, const Decimal &decimal) {
     return value;
 }
 
+// The number that eight digits make, the first of them in the lowest byte; false when one is none.
+// After D. Lemire, "Quickly parsing eight digits" (2018).
+bool eight_digits(uint64_t text, uint64_t &number) {
+    constexpr uint64_t zeros = 0x3030303030303030;
+    // A byte beyond '9' or below '0' leaves its highest bit in one of the two.
+    if (((text + 0x4646464646464646) | (text - zeros)) & 0x8080808080808080) return false;
+    text -= zeros;
+    text = text * 10 + (text >> 8);
+    uint64_t fours = (text & 0x000000ff000000ff) * (1'000'000 * (uint64_t(1) << 32) + 100);
+    uint64_t others = (text >> 16 & 0x000000ff000000ff) * (10'000 * (uint64_t(1) << 32) + 1);
+    number = (fours + others) >> 32;
+    return true;
+}
+
+// Whole numbers of nine to fifteen digits, as times in milliseconds are. False: take a closer look.
+bool read_time(const uint8_t *begin, size_t size, uint64_t &number) {
+    if (size < 9 || size > 15 || *begin == '0') return false;
+    static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+    constexpr uint64_t zeros = 0x3030303030303030;
+    uint64_t head, tail, high, low;
+    std::memcpy(&head, begin, 8);
+    std::memcpy(&tail, begin + size - 8, 8);
+    // Of the head only what the tail has not, behind zeros.
+    head = head << 8 * (16 - size) | zeros >> 8 * (size - 8);
+    if (!eight_digits(head, high) || !eight_digits(tail, low)) return false;
+    number = high * 100'000'000 + low;
+    return true;
+}
+
 bool hex(const uint8_t *at, const uint8_t *end, uint32_t &out) {
     if (end - at < 4) return false;
     out = 0;
@@ -135,6 +165,10 @@ bool unicode(const uint8_t *&at, const uint8_t *end, uint32_t &scalar) {
 }  // namespace
 
 bool read_number(const uint8_t *begin, const uint8_t *end, brake_json_slice &out) {
+    if (read_time(begin, size_t(end - begin), out.integer)) {
+        out.kind = BRAKE_JSON_INTEGER;
+        return true;
+    }
     Decimal decimal;
     if (!scan(begin, end, decimal)) return false;
     // 19 digits always fit into 64 bits.
