@@ -86,13 +86,10 @@ struct RecordDecoding {
     ) throws(Rejection) -> Event {
         let type = try raw.checkedType()
         guard self.type == nil || self.type == type else { throw .wrongType }
-        let app = unsafe try raw.checkedApp()
-        if case .topic(_, let key) = source {
-            guard let key = unsafe key, unsafe areEqual(key, app) else { throw .wrongApp }
-        }
-        let appHash = unsafe StableHash.of(app)
-        let isSameApp = unsafe nameLength > 0 && isName(app, in: batch)
-        guard nameLength == 0 || isSameApp else { throw .wrongApp }
+        // All that is asked of an app was asked of the first event's.
+        let isSameApp = unsafe nameLength > 0 && isName(raw.app.text, in: batch)
+        let app = unsafe isSameApp ? raw.app.text : try checkedFirstApp(raw)
+        let appHash = unsafe isSameApp ? self.appHash : StableHash.of(app)
         var event = try raw.checkedEvent(as: type, appHash: appHash, append: append)
         if !isSameApp {
             self.type = type
@@ -103,6 +100,19 @@ struct RecordDecoding {
         event.nameOffset = nameOffset
         event.nameLength = nameLength
         return event
+    }
+
+    /// The app of an event, which must be the first that is taken.
+    @inline(__always)
+    private func checkedFirstApp(
+        _ raw: borrowing brake_json_event
+    ) throws(Rejection) -> UnsafeRawBufferPointer {
+        let app = unsafe try raw.checkedApp()
+        if case .topic(_, let key) = source {
+            guard let key = unsafe key, unsafe areEqual(key, app) else { throw .wrongApp }
+        }
+        guard nameLength == 0 else { throw .wrongApp }
+        return unsafe app
     }
 
     /// Whether the bytes are the app of the event taken first.
