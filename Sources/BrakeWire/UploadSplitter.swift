@@ -122,7 +122,7 @@ package final class UploadSplitter {
         var start = 0
         var hasJSON = false
         while start < body.count {
-            let end = unsafe body[start...].firstIndex(of: UInt8(ascii: "\n")) ?? body.count
+            let end = unsafe LineEnd.place(in: body, from: start) ?? body.count
             let line = unsafe ArrayFrame.trimmed(start..<end, of: body)
             start = end + 1
             if line.isEmpty { continue }

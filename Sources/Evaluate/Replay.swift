@@ -61,7 +61,7 @@ package struct Replay: ~Copyable {
     package mutating func feed(_ bytes: UnsafeRawBufferPointer) {
         counts.bytes += Int64(bytes.count)
         var first = 0
-        while let end = unsafe Self.newline(in: bytes, from: first) {
+        while let end = unsafe LineEnd.place(in: bytes, from: first) {
             let rest = unsafe UnsafeRawBufferPointer(rebasing: bytes[first..<end])
             if lineStart.isEmpty && !isLineTooLong {
                 unsafe take(line: rest)
@@ -89,11 +89,6 @@ package struct Replay: ~Copyable {
     package mutating func takeOutput() -> [UInt8] {
         defer { output.removeAll(keepingCapacity: true) }
         return output
-    }
-
-    private static func newline(in bytes: UnsafeRawBufferPointer, from first: Int) -> Int? {
-        let rest = unsafe bytes[first...]
-        return unsafe rest.firstIndex(of: UInt8(ascii: "\n"))
     }
 
     /// Keeps a part of a line until the rest comes; beyond the limit only that it was too long.
