@@ -13,6 +13,9 @@ final class StreamHub: Sendable {
 
     private struct State {
         var ring: ChangeRing
+        /// Whether the ring goes on from a table that the log has given. Before, nobody can go on
+        /// from anywhere: what a file has told has no position.
+        var isComplete = false
         var audience = StreamAudience()
         var nextClient = 0
         var start: StreamStart?
@@ -48,6 +51,7 @@ final class StreamHub: Sendable {
     func restart(at position: StreamPosition) {
         state.withLock { state in
             state.ring = ChangeRing(at: position)
+            state.isComplete = true
             state.start = nil
             for id in state.audience.everyone { sendStart(to: id, &state) }
         }
@@ -132,7 +136,7 @@ final class StreamHub: Sendable {
             let retry = streams.drawRetryMilliseconds()
             send(StreamEvents.retry(milliseconds: retry), to: id, &state)
             let position = lastEventID.flatMap { StreamPosition($0) }
-            if let position, let missed = state.ring.changes(after: position) {
+            if let position, state.isComplete, let missed = state.ring.changes(after: position) {
                 resume(id, missed, from: position, &state)
             } else {
                 sendStart(to: id, &state)

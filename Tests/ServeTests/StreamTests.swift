@@ -11,13 +11,15 @@ import Testing
     /// Runs the body with a world that is ready and listens on a port.
     private func serving(
         _ settings: ServeSettings = ServeSettings(), partitions: Int = 4,
-        before prepare: (EdgeWorld) throws -> Void = { _ in },
+        before prepare: (EdgeWorld) throws -> Void = { _ in }, isReady: Bool = true,
         _ body: (EdgeWorld, UInt16) throws -> Void
     ) throws {
         let world = EdgeWorld(partitions: partitions, settings: settings)
         try prepare(world)
-        world.start()
-        try world.waitUntilReady()
+        if isReady {
+            world.start()
+            try world.waitUntilReady()
+        }
         let listener = HTTPListener(
             "edge", HTTPListener.Settings(address: try #require(ListenAddress("127.0.0.1:0"))),
             router: world.router, log: Logger(part: "test", to: world.sink),
@@ -103,6 +105,18 @@ import Testing
             let client = try StreamClient(port: port, lastEventID: id)
             #expect(try client.next()?.retry != nil)
             #expect(try client.next()?.name == "reset")
+            #expect(try app(client.next("throttle")) == ("a", "Halt"))
+        }
+    }
+
+    @Test func `nobody goes on before the log has been read, not even from the beginning`() throws {
+        try serving(isReady: false) { world, port in
+            let client = try StreamClient(port: port, lastEventID: "0.0.0.0")
+            #expect(try client.next()?.retry != nil)
+            #expect(try client.next()?.name == "reset")
+            try world.throttle("a", .halt, revision: 1)
+            world.start()
+            #expect(try client.next("reset").data == #"{"apps":1,"states":1,"complete":true}"#)
             #expect(try app(client.next("throttle")) == ("a", "Halt"))
         }
     }
