@@ -1,5 +1,6 @@
 // Programs of others that tests run against an edge: whether they are there, and a run of one.
 import Foundation
+import Glibc
 import HTTPServer
 import Runtime
 import Serve
@@ -47,7 +48,18 @@ final class RunningProgram {
         process.arguments = ["-k", "5", "120"] + words
         process.standardOutput = try FileHandle(forWritingTo: log)
         process.standardError = process.standardOutput
-        try process.run()
+        try Self.withSignals { try process.run() }
+    }
+
+    /// A child takes over which signals are blocked, and threads of tests block all: it would not
+    /// hear that it is to end.
+    private static func withSignals(_ start: () throws -> Void) rethrows {
+        var none = sigset_t()
+        var before = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe pthread_sigmask(SIG_SETMASK, &none, &before)
+        defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+        try start()
     }
 
     var printed: String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }
