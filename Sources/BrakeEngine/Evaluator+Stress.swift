@@ -229,7 +229,7 @@ extension Evaluator {
             }
             stress.told[slot] = told
         }
-        for _ in 0..<(try reader.number(upTo: StressTable.placesMax)) {
+        for _ in 0..<(try reader.number(upTo: limits.stressPlacesMax)) {
             let slot = try restoreStressedSlot(from: &reader)
             let country = UInt16(try reader.number(upTo: Int(UInt16.max)))
             guard apps.slots[slot].isStressed, !stress.has(slot: slot, country: country) else {

@@ -9,13 +9,18 @@ package struct EvaluatorLimits: Sendable, Equatable {
     package var sessionIDsMax: Int
     /// Crash ids, and ids of crashed sessions, remembered for a day.
     package var crashIDsMax: Int
+    /// Countries of apps that annoy, counted at once, 1 200 bytes each; what is beyond is left out,
+    /// and metered.
+    package var stressPlacesMax: Int
 
     package init(
-        appsMax: Int = 100_000, sessionIDsMax: Int = 1 << 22, crashIDsMax: Int = 1 << 20
+        appsMax: Int = 100_000, sessionIDsMax: Int = 1 << 22, crashIDsMax: Int = 1 << 20,
+        stressPlacesMax: Int = 1 << 13
     ) {
         self.appsMax = appsMax
         self.sessionIDsMax = sessionIDsMax
         self.crashIDsMax = crashIDsMax
+        self.stressPlacesMax = stressPlacesMax
     }
 }
 
@@ -49,7 +54,7 @@ package struct Evaluator: ~Copyable {
     var devices: ContiguousArray<CrashedDevices> = []
     var freeDevices: ContiguousArray<UInt32> = []
     /// Of apps that annoy.
-    var stress = StressTable()
+    var stress: StressTable
     /// The next full minute at which stress is told, `.max` while there is none.
     var stressTick = Int64.max
     var calendar = Calendar()
@@ -87,6 +92,7 @@ package struct Evaluator: ~Copyable {
             horizonMilliseconds: Self.sessionHorizonMilliseconds, capacityMax: limits.sessionIDsMax)
         seenCrashes = SeenIDs(
             horizonMilliseconds: Self.crashHorizonMilliseconds, capacityMax: limits.crashIDsMax)
+        stress = StressTable(placesMax: limits.stressPlacesMax)
         touched = Array(repeating: [], count: plans.count)
         touchTicks = Array(repeating: .max, count: plans.count)
     }

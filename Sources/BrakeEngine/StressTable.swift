@@ -88,16 +88,17 @@ struct StressTold: Equatable {
 /// that send nothing of the kind cost nothing but a bit in their slot, and an index can at first
 /// know of fewer impressions than there were: rules ask for a least number of them.
 struct StressTable {
-    /// The most countries of apps that are counted at once, 1 200 bytes each; what is beyond is
-    /// left out, and metered.
-    static let placesMax = 8_192
     /// Stands for all countries of an app.
     static let allCountries = UInt16.max
 
+    /// The most countries of apps that are counted at once.
+    let placesMax: Int
     private(set) var rows: ContiguousArray<StressRow> = []
     private var places: [UInt64: Int] = [:]
     /// By slot: every app that is counted has an entry.
     var told: [UInt32: StressTold] = [:]
+
+    init(placesMax: Int) { self.placesMax = placesMax }
 
     var isEmpty: Bool { told.isEmpty }
 
@@ -116,7 +117,7 @@ struct StressTable {
         if let known = places[key] {
             place = known
         } else {
-            guard rows.count < Self.placesMax else { return false }
+            guard rows.count < placesMax else { return false }
             place = rows.count
             insert(StressRow(slot: slot, country: country, head: head))
         }

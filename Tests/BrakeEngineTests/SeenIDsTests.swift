@@ -5,7 +5,7 @@ import Testing
 @testable import BrakeEngine
 
 @Suite struct SeenIDsTests {
-    @Test("new, repeated and forgotten as in a dictionary", arguments: 0..<40)
+    @Test("new, repeated and forgotten as in a dictionary", arguments: 0..<20)
     func agreesWithDictionary(seed: UInt64) {
         var random = Seeded(seed)
         var seen = SeenIDs(horizonMilliseconds: 10_000, capacityMax: 1 << 14)
@@ -18,7 +18,11 @@ import Testing
             let isRepeat = firsts[hash].map { clock - $0 <= 10_000 } ?? false
             if !isRepeat { firsts[hash] = clock }
             let isNew = seen.insert(hash, append: clock, clock: clock)
-            #expect(isNew == !isRepeat, "seed \(seed)")
+            // Asked of the one that differs alone: to expect something takes its time.
+            if isNew == isRepeat {
+                Issue.record("seed \(seed): \(hash) at \(clock) is new: \(isNew)")
+                return
+            }
         }
         #expect(seen.displaced == 0)
     }

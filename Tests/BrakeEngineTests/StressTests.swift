@@ -38,20 +38,21 @@ import Testing
     }
 
     @Test func `countries beyond the limit are left out and metered, until there is room`() throws {
-        var evaluator = Evaluator(policy: SnapshotTests.quick)
+        let limits = EvaluatorLimits(stressPlacesMax: 1_000)
+        var evaluator = Evaluator(policy: SnapshotTests.quick, limits: limits)
         var decisions = Decisions()
         let letters = UInt16(UInt8(ascii: "A"))...UInt16(UInt8(ascii: "Z"))
         let countries = letters.flatMap { one in letters.map { one << 8 | $0 } }
             .filter(CountryCode.isNumber)
         #expect(countries.count == 675)
-        let apps = StressTable.placesMax / countries.count + 1
+        let apps = limits.stressPlacesMax / countries.count + 1
         for app in 0..<apps {
             evaluator.apply(
                 try batch(.signal, "app-\(app)", countries: countries, at: Self.start),
                 into: &decisions)
         }
-        #expect(evaluator.stress.rows.count == StressTable.placesMax)
-        let refused = apps * countries.count - StressTable.placesMax
+        #expect(evaluator.stress.rows.count == limits.stressPlacesMax)
+        let refused = apps * countries.count - limits.stressPlacesMax
         #expect(evaluator.tallies.refusedCountries == Int64(refused))
         evaluator.advance(to: Self.start + 60_000, into: &decisions)
         #expect(decisions.stress.count == apps)
@@ -80,7 +81,7 @@ import Testing
 extension Evaluator {
     mutating func forgetStress() {
         for slot in stress.told.keys { apps.slots[slot].isStressed = false }
-        stress = StressTable()
+        stress = StressTable(placesMax: limits.stressPlacesMax)
         stressTick = .max
         updateNextDecision()
     }
