@@ -235,7 +235,7 @@ extension KafkaTests {
                 if case .kill = disturbance {
                     $0.properties["transaction.timeout.ms"] = "60000"
                 }
-            } _: { log, _ in
+            } _: { log, settings in
                 var worker = try log.makeWorker(lane: 0)
                 defer { worker.close() }
                 _ = try worker.nextChange()
@@ -275,8 +275,8 @@ extension KafkaTests {
                 print("\(disturbance): \(count) epochs, \(retries) retries, \(rejoins) rejoins")
                 let expected = (0..<count).map { "\($0)" }
                 let (epochs, states) = (try log.readAll(.epoch, 0), try log.readAll(.throttle, 0))
-                #expect(epochs == expected)
-                #expect(states == expected)
+                #expect(epochs == expected, "topics of \(settings.prefix)")
+                #expect(states == expected, "topics of \(settings.prefix)")
                 #expect(
                     try worker.committedPositions(partition: 0) == [place: Int64(count - 1)])
             }

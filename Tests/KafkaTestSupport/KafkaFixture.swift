@@ -2,7 +2,8 @@
 // left out and counted otherwise.
 import Foundation
 
-/// The broker of this run. It is stopped by its own verb as soon as this process ends, however.
+/// The broker of this run. It is stopped by its own verb as soon as this process ends, however;
+/// `ADBRAKE_KEEP_KAFKA` in the environment names a folder that gets what it has stored.
 ///
 /// It has two doors: the one that `bootstrap` names, and one that it advertises at a port where
 /// nobody listens unless a test does: whoever comes by there comes through that test's hands.
@@ -50,7 +51,8 @@ package final class KafkaFixture: Sendable {
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let cleaning = """
             trap '' INT TERM HUP; cat >/dev/null
-            [ ! -e "$2/pid" ] || "$1" stop "$2" >/dev/null 2>&1; rm -rf "$2"
+            [ ! -e "$2/pid" ] || "$1" stop "$2" >/dev/null 2>&1
+            [ -z "$ADBRAKE_KEEP_KAFKA" ] || cp -r "$2" "$ADBRAKE_KEEP_KAFKA"; rm -rf "$2"
             """
         _ = try KafkaFixture.spawn(
             "/bin/sh", ["-c", cleaning, "guardian", KafkaFixture.script, directory],
