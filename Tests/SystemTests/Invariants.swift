@@ -94,7 +94,8 @@ struct Invariants {
             let ownEnd = epoch.throttleEnd + Int64(epoch.changes)
             #expect(
                 hasMarkers ? ownEnd <= end : ownEnd == end,
-                "partition \(partition), epoch \(epoch.number): \(epoch.changes) changes, end \(end)")
+                "partition \(partition), epoch \(epoch.number): \(epoch.changes) changes, end \(end)"
+            )
         }
     }
 
