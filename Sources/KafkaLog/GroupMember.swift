@@ -173,10 +173,6 @@ final class GroupMember {
         isClosed = true
         unsafe WakeUp.detach(queue)
         unsafe rd_kafka_queue_destroy(queue)
-        // A revocation that was heard but not answered would keep the close waiting for ever; one
-        // that is still in the queue it answers by itself.
-        unsafe rd_kafka_assign(client.pointer, nil)
-        unsafe rd_kafka_consumer_close(client.pointer)
         client.close()
     }
 

@@ -121,7 +121,14 @@ final class RDKafkaClient: @unchecked Sendable {
             // What is left was given up by its callers; without this the library warns of it.
             unsafe rd_kafka_purge(pointer, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT)
         }
-        unsafe rd_kafka_destroy(pointer)
+        if role == .member {
+            // Closing a consumer tells the group nothing of a static member, and may wait for ever:
+            // when a revocation comes just then, it answers by asking its own thread, which may
+            // have stopped to listen. This way the revocation is nobody's any more.
+            unsafe rd_kafka_destroy_flags(pointer, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE)
+        } else {
+            unsafe rd_kafka_destroy(pointer)
+        }
         unsafe Unmanaged.passUnretained(context).release()
     }
 
