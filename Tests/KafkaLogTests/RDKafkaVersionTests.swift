@@ -19,4 +19,13 @@ struct RDKafkaVersionTests {
         // It is the one that is called: its number is not that of the system's.
         #expect(RDKafkaVersion.current > RDKafkaVersion(number: 0x0200_02ff))
     }
+
+    /// A number of ours stands for a name that the system's header does not have.
+    @Test("knows the errors of newer ones by their names")
+    func newerErrors() {
+        let gone = RDKafkaError(code: RDKafkaError.brokerDestroyed)
+        #expect(gone.kind == .retriable)
+        let isNewer = RDKafkaVersion.current > RDKafkaVersion(number: 0x0200_02ff)
+        #expect(gone.name == (isNewer ? "_DESTROY_BROKER" : "ERR_-137?"))
+    }
 }

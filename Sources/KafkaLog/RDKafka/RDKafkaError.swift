@@ -24,6 +24,10 @@ struct RDKafkaError: Error, Sendable {
         case permanent
     }
 
+    /// `_DESTROY_BROKER` of newer libraries, which Debian's header has not: a question was on its
+    /// way to a broker of which the client has just let go, as the cluster's list had lost it.
+    static let brokerDestroyed = rd_kafka_resp_err_t(-137)
+
     let code: rd_kafka_resp_err_t
     let text: String
     let kind: Kind
@@ -90,7 +94,7 @@ struct RDKafkaError: Error, Sendable {
             RD_KAFKA_RESP_ERR__PREV_IN_PROGRESS, RD_KAFKA_RESP_ERR__RETRY,
             RD_KAFKA_RESP_ERR__INTR, RD_KAFKA_RESP_ERR__PURGE_QUEUE,
             RD_KAFKA_RESP_ERR__PURGE_INFLIGHT, RD_KAFKA_RESP_ERR__NODE_UPDATE,
-            RD_KAFKA_RESP_ERR__ISR_INSUFF:
+            RD_KAFKA_RESP_ERR__ISR_INSUFF, brokerDestroyed:
             .retriable
         case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
             RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE,
