@@ -34,7 +34,7 @@ bool Cursor::scalar(brake_json_slice &out) {
     const uint8_t *begin = bytes + positions[place];
     place += 1;
     const uint8_t *end = bytes + scalar_end();
-    if (first == '-' || (first >= '0' && first <= '9')) return read_number(begin, end, out);
+    if (first == '-' || is_digit(first)) return read_number(begin, end, out);
     uint32_t size = uint32_t(end - begin);
     if (is_word(begin, size, "true")) out.kind = BRAKE_JSON_TRUE;
     else if (is_word(begin, size, "false")) out.kind = BRAKE_JSON_FALSE;

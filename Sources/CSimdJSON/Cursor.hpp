@@ -12,6 +12,8 @@ namespace brake {
 // Deeper documents are refused, so that nesting costs a bit a level and no stack.
 constexpr unsigned depth_max = 64;
 
+inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
+
 struct Cursor {
     const uint8_t *bytes = nullptr;
     uint32_t length = 0;

@@ -9,6 +9,7 @@
 #include "Cursor.hpp"
 
 using brake::Cursor;
+using brake::is_digit;
 
 namespace {
 
@@ -52,8 +53,6 @@ brake_json_slice *field(brake_json_event &event, const brake_json_slice &key) {
         default: return nullptr;
     }
 }
-
-bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
 
 // The text whose quotes stand at `start` and right before `end`; false when something is between.
 bool near_text(const uint8_t *bytes, uint32_t start, uint32_t end, brake_json_slice &out) {
