@@ -5,7 +5,7 @@ import Testing
 @testable import BrakeEngine
 
 @Suite struct SeenIDsTests {
-    @Test("new, repeated and forgotten as in a dictionary", arguments: 0..<20)
+    @Test("new, repeated and forgotten as in a dictionary", arguments: 0..<40)
     func agreesWithDictionary(seed: UInt64) {
         var random = Seeded(seed)
         var seen = SeenIDs(horizonMilliseconds: 10_000, capacityMax: 1 << 14)

@@ -38,6 +38,7 @@ import Testing
     }
 
     @Test func `countries beyond the limit are left out and metered, until there is room`() throws {
+        #expect(EvaluatorLimits().stressPlacesMax == 8_192)
         let limits = EvaluatorLimits(stressPlacesMax: 1_000)
         var evaluator = Evaluator(policy: SnapshotTests.quick, limits: limits)
         var decisions = Decisions()

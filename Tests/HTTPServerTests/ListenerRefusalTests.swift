@@ -93,7 +93,10 @@ import Testing
         slow.send(body)
         let pause = StopSignal()
         // Before that, it would be the other that takes the room.
-        while listener.bodies.lentBytes < body.count { pause.wait(milliseconds: 10) }
+        for _ in 0..<1_000 where listener.bodies.lentBytes < body.count {
+            pause.wait(milliseconds: 10)
+        }
+        #expect(listener.bodies.lentBytes >= body.count)
         let answer = try Client(port: listener.port).post("/count", body)
         #expect(answer.status == 503)
         #expect(answer.headers["Retry-After"] == "1")
