@@ -7,6 +7,8 @@ cd "$(dirname "$0")/.."
 read -ra flags <<<"${SWIFT_FLAGS:-}"
 logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
+# What runs in the background of a script does not hear an interruption.
+trap 'trap "" TERM; kill -TERM 0; exit 130' INT
 
 swift build "${flags[@]}" --build-tests --explicit-target-dependency-import-check error
 
