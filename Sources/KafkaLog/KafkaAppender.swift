@@ -59,7 +59,10 @@ final class KafkaAppender: ExclusiveAppender {
         }
         // The library serves all reports before it asks for the end.
         defer { _ = board.close(ticket, waitMilliseconds: 0) }
-        try step(client) { () throws(RDKafkaError) in try client.commit(deadline: deadline) }
+        try step(client) { () throws(RDKafkaError) in
+            try client.confirm(ticket, deadline: deadline)
+            try client.commit(deadline: deadline)
+        }
     }
 
     private func step(

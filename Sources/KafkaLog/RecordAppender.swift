@@ -40,7 +40,7 @@ final class RecordAppender: Sendable {
             ticket, waitMilliseconds: left + RecordAppender.reportGraceMilliseconds)
         if let refusal { throw fault(refusal.error, records[refusal.index], sender) }
         if let failure = landing.failure {
-            throw fault(RDKafkaError(code: failure.code), records[failure.index], sender)
+            throw fault(failure.error, records[failure.index], sender)
         }
         guard landing.isComplete else {
             throw fault(RDKafkaError(code: RD_KAFKA_RESP_ERR__MSG_TIMED_OUT), records[0], sender)

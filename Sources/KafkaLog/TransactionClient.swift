@@ -77,6 +77,19 @@ final class TransactionClient {
         }
     }
 
+    /// Waits until all records of the transaction are written; throws when one of these may be
+    /// missing although the library would commit it. Other failures are told by the commit.
+    func confirm(
+        _ ticket: DeliveryBoard.Ticket, deadline: Int64
+    ) throws(RDKafkaError) {
+        try repeatedly(deadline) { client, wait in
+            let code = unsafe rd_kafka_flush(client.pointer, wait)
+            return code == RD_KAFKA_RESP_ERR_NO_ERROR ? nil : RDKafkaError(code: code)
+        }
+        let failure = sender.client.context.deliveries.failure(of: ticket)
+        if let error = failure?.error, error.code == RDKafkaError.unproven.code { throw error }
+    }
+
     func commit(deadline: Int64) throws(RDKafkaError) {
         try repeatedly(deadline) { client, wait in
             unsafe RDKafkaError(taking: rd_kafka_commit_transaction(client.pointer, wait))

@@ -127,6 +127,11 @@ extension TransactionalProducer {
             try client.send(
                 attempt.positions, note: attempt.note, member: member.client, deadline: deadline)
         }
+        if let ticket = attempt.ticket {
+            try step("write") { () throws(RDKafkaError) in
+                try client.confirm(ticket, deadline: deadline)
+            }
+        }
         try end(client, deadline: deadline)
     }
 
@@ -169,7 +174,7 @@ extension TransactionalProducer {
         guard failure.stage == .open, let ticket = attempt.ticket else { return failure }
         let landing = attempt.board.close(ticket, waitMilliseconds: 0)
         guard let first = landing.failure else { return failure }
-        let cause = RDKafkaError(code: first.code)
+        let cause = first.error
         guard cause.kind == .permanent || cause.kind == .authorization else { return failure }
         let record = attempt.outputs[first.index]
         return Failure(

@@ -116,6 +116,46 @@ extension KafkaTests {
             }
         }
 
+        /// What a broker does that has just been given a partition: it refuses the first batch, and
+        /// takes the second, since any first batch of a producer it does not know is good for it.
+        @Test(
+            "does not take a refused batch for appended because the next one was", .needsKafka)
+        func refusedBatch() async throws {
+            let refusal = RefusedBatch()
+            try await withProxy(partitions: 1) {
+                refusal.judge($0)
+            } _: { log, direct in
+                let texts = RefusedBatch.texts
+                let doubtful = try fault {
+                    try log.append(texts.map { .init(.session, 0, $0) })
+                }
+                #expect(refusal.isDone)
+                #expect(doubtful.remedy == .retry && doubtful.reason.contains("no offset"))
+                let before = try direct.readAll(.session, 0).count
+                #expect(before < texts.count, "the broker has refused one of them")
+                try log.append([.init(.session, 0, "next")])
+                #expect(try direct.readAll(.session, 0).last == "next")
+            }
+        }
+
+        @Test("commits nothing of which a batch was refused and the next one taken", .needsKafka)
+        func refusedBatchInTransaction() async throws {
+            let refusal = RefusedBatch()
+            try await withProxy(partitions: 1) {
+                refusal.judge($0)
+            } _: { log, direct in
+                let worker = try log.makeWorker(lane: 0)
+                defer { worker.close() }
+                _ = try worker.nextChange()
+                let texts = RefusedBatch.texts
+                _ = try worker.commit(
+                    texts.map { .init(.epoch, 0, $0) },
+                    positions: [TopicPartition(.session, 0): 1])
+                #expect(refusal.isDone)
+                #expect(try direct.readAll(.epoch, 0) == texts)
+            }
+        }
+
         @Test("takes no earlier end for the end, when the brokers tell of one once", .needsKafka)
         func earlierEnd() async throws {
             // An end that is easy to find in an answer.
@@ -235,5 +275,45 @@ private final class FalseEnds: Sendable {
             bytes.replaceSubrange(place..<place + 8, with: lie)
             return .change(bytes)
         }
+    }
+}
+
+/// Lets the broker refuse the first batch that it is sent, when the second is on its way already.
+private final class RefusedBatch: Sendable {
+    /// Each fills a batch.
+    static let texts = (0..<3).map { "\($0)" + String(repeating: "x", count: 600_000) }
+
+    private let requests = Monitor(0)
+
+    var isDone: Bool { requests.read { $0 > 1 } }
+
+    func judge(_ message: KafkaProxy.Message) -> KafkaProxy.Fate {
+        guard message.kind == KafkaProxy.produce else { return .pass }
+        if message.isAnswer {
+            _ = requests.wait(milliseconds: 60_000) { $0 > 1 ? true : nil }
+            return .pass
+        }
+        let number = requests.withLock { requests in
+            requests += 1
+            return requests
+        }
+        return number == 1 ? .change(Self.misdirected(message.bytes)) : .pass
+    }
+
+    /// The request with a partition that does not exist.
+    private static func misdirected(_ request: [UInt8]) -> [UInt8] {
+        let version = KafkaProxy.integer(request, at: 2, bytes: 2)
+        let names = [Topic.session, .epoch].map { Array($0.name.utf8) }
+        for start in request.indices.prefix(512) {
+            guard let name = names.first(where: { request[start...].starts(with: $0) }) else {
+                continue
+            }
+            // How many partitions there are comes between, since version 9 as one byte.
+            let partition = start + name.count + (version < 9 ? 4 : 1)
+            var bytes = request
+            bytes.replaceSubrange(partition..<partition + 4, with: [0, 0, 0x7f, 0xff])
+            return bytes
+        }
+        return request
     }
 }

@@ -24,6 +24,7 @@ package final class KafkaProxy: Sendable {
     }
 
     /// Kafka's numbers of requests.
+    package static let produce: Int16 = 0
     package static let listOffsets: Int16 = 2
     package static let endTransaction: Int16 = 26
 

@@ -12,7 +12,7 @@ final class DeliveryBoard: Sendable {
         /// By index; -1 where the broker did not take the record.
         var offsets: [Int64]
         /// The first failure and whose it was.
-        var failure: (code: rd_kafka_resp_err_t, index: Int)?
+        var failure: (error: RDKafkaError, index: Int)?
         var isComplete: Bool
     }
 
@@ -65,6 +65,11 @@ final class DeliveryBoard: Sendable {
         }
     }
 
+    /// The first failure that the flight has met until now.
+    func failure(of ticket: Ticket) -> (error: RDKafkaError, index: Int)? {
+        state.withLock { $0.flights[ticket.number]?.landing.failure }
+    }
+
     /// Waits for all reports, or until the time is over, and closes the flight; reports that come
     /// later are for nobody.
     func close(_ ticket: Ticket, waitMilliseconds: Int) -> Landing {
@@ -88,12 +93,14 @@ final class DeliveryBoard: Sendable {
                 let index = Int(UInt32(truncatingIfNeeded: bits))
                 // Looked up and changed in place: a copy would copy the offsets.
                 guard let slot = state.flights.index(forKey: number) else { continue }
-                let code = unsafe message.pointee.err
-                if code == RD_KAFKA_RESP_ERR_NO_ERROR {
-                    state.flights.values[slot].landing.offsets[index] =
-                        unsafe message.pointee.offset
+                let (code, offset) = unsafe (message.pointee.err, message.pointee.offset)
+                let isWritten = code == RD_KAFKA_RESP_ERR_NO_ERROR && offset >= 0
+                if isWritten {
+                    state.flights.values[slot].landing.offsets[index] = offset
                 } else if state.flights.values[slot].landing.failure == nil {
-                    state.flights.values[slot].landing.failure = (code, index)
+                    let error =
+                        code == RD_KAFKA_RESP_ERR_NO_ERROR ? .unproven : RDKafkaError(code: code)
+                    state.flights.values[slot].landing.failure = (error, index)
                 }
                 state.flights.values[slot].left -= 1
                 if state.flights.values[slot].left == 0 {

@@ -28,6 +28,15 @@ struct RDKafkaError: Error, Sendable {
     /// way to a broker of which the client has just let go, as the cluster's list had lost it.
     static let brokerDestroyed = rd_kafka_resp_err_t(-137)
 
+    /// A record of which librdkafka says that it is written, but not where. When a batch fails and
+    /// the next one of its partition is taken, it concludes that the failed one is there, too. A
+    /// broker, however, takes any batch for the first of a producer that it does not know in a
+    /// partition, as it does when it has refused the first one (KAFKA-15591).
+    static let unproven = RDKafkaError(
+        code: RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER,
+        text: "a record has no offset though it is said to be written: it may be missing",
+        kind: .abortable)
+
     let code: rd_kafka_resp_err_t
     let text: String
     let kind: Kind
