@@ -197,8 +197,17 @@ final class Child: Sendable {
         var variables: [UnsafeMutablePointer<CChar>?] = unsafe environment.map { unsafe strdup($0) }
         unsafe variables.append(nil)
         defer { unsafe (words + variables).forEach { unsafe free($0) } }
+        // Threads of tests may block all signals, and a child takes over what is blocked.
+        var attributes = posix_spawnattr_t()
+        unsafe posix_spawnattr_init(&attributes)
+        defer { unsafe posix_spawnattr_destroy(&attributes) }
+        var none = sigset_t()
+        unsafe sigemptyset(&none)
+        unsafe posix_spawnattr_setsigmask(&attributes, &none)
+        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
         var pid: pid_t = 0
-        let status = unsafe posix_spawn(&pid, arguments[0], &actions, nil, &words, &variables)
+        let status = unsafe posix_spawn(
+            &pid, arguments[0], &actions, &attributes, &words, &variables)
         for end in ends { Glibc.close(end) }
         try #require(status == 0, "the program can be started: error \(status)")
         return (pid, input.writing, output.reading, complaints.reading)
