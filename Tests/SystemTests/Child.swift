@@ -157,10 +157,12 @@ final class Child: Sendable {
 
         init() throws {
             var ends: [Int32] = [-1, -1]
-            let status = unsafe pipe(&ends)
+            // A pair of sockets is closed in other children from the beginning: these are started
+            // meanwhile by others, and would keep an end open for as long as they live.
+            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+            let status = unsafe socketpair(AF_UNIX, type, 0, &ends)
             try #require(status == 0, "a pipe can be made")
             (reading, writing) = (ends[0], ends[1])
-            for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         }
     }
 

@@ -76,6 +76,7 @@ struct StopTests {
             // It may have been stopped each time before it had counted what it had accepted.
             let last = try workplace.start("run", try workplace.evaluating() + lanes)
             defer { last.close() }
+            _ = try last.line(with: "log opened")
             _ = try eventually("all is counted") { try log.isCounted() ? true : nil }
             last.signal(SIGTERM)
             #expect(try last.waitForEnd() == .exited(0), "\(last.complaints)")
