@@ -68,7 +68,7 @@ forget() {
         break
     done
     "$kafka/bin/kafka-topics.sh" --bootstrap-server "$bootstrap" --if-exists \
-        --delete --topic "$1(throttle|epoch|snapshot|notice|dead)" >/dev/null 2>&1 || true
+        --delete --topic "$1(throttle|epoch|snapshot|notice|dead|stress)" >/dev/null 2>&1 || true
     sleep 1
     "$ADBRAKE" topics create --log "kafka:$bootstrap" --prefix "$1" --partitions 4 --replicas 1 \
         >/dev/null
@@ -146,6 +146,12 @@ if has peer; then
 fi
 if [[ -e $WORK/broker/pid ]]; then
     "$root/ops/kafka/broker.sh" restart "$WORK/broker"
+    # It answers before it leads all of its partitions.
+    for ((tries = 0; tries < 20; tries++)); do
+        ! "$WORK/ceiling" --bootstrap "$bootstrap" --prefix "b$first-" --parse 0 \
+            >/dev/null 2>&1 || break
+        sleep 1
+    done
 else
     "$root/ops/kafka/broker.sh" start "$WORK/broker" --port "$PORT"
     for apps in $APPS; do
