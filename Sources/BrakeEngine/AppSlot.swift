@@ -35,7 +35,7 @@ enum Metric: Int, CaseIterable {
 
 /// An app. Counts are rows in the pool; what is rare lives in tables beside it. The fields stand in
 /// an order that leaves no gap.
-struct AppSlot: BitwiseCopyable {
+struct AppSlot: SlabElement {
     static let notDue = Int64.max
     static let noDevices = UInt32.max
     private static let touchedBit: UInt8 = 1

@@ -6,7 +6,7 @@ import BrakeModel
 struct AppTable: ~Copyable {
     /// The most apps it takes.
     let appsMax: Int
-    var slots = Slab(blank: AppSlot())
+    var slots = Slab<AppSlot>()
     /// The ids, one after the other.
     private var names: ContiguousArray<UInt8> = []
     /// Open addressing with linear probing, at most half full: the hash's upper half, then the

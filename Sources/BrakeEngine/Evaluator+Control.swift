@@ -158,7 +158,7 @@ extension Evaluator {
             slide(slot, Metric.allCases, to: head)
             let plan = plans[Int(apps.slots[slot].policy)]
             let judgement = Judgement(
-                plan: plan, windows: rateCounts(of: slot, plan.policy.counting))
+                plan: plan, windows: rows.rateCounts(of: apps.slots[slot], plan.policy.counting))
             publish(slot, tick: tick, .override, rule: nil, judgement, into: &decisions)
         }
         overrideTick = controls.overrides.reduce(.max) { min($0, $1.endTick) }

@@ -38,7 +38,8 @@ extension Evaluator {
         }
         // Its rows must be given back some time, even if nothing else asks for a look.
         if apps.slots[slot].due == AppSlot.notDue, !apps.slots[slot].isTouched {
-            schedule(slot, at: releaseTick(slot))
+            let plan = plans[Int(apps.slots[slot].policy)]
+            schedule(slot, at: Self.releaseTick(plan, after: apps.slots[slot].lastSecond))
         }
     }
 
@@ -47,14 +48,15 @@ extension Evaluator {
         tallied.convertedTimes += Int64(event.convertedTimes)
         if time.isShifted { tallied.shifted += 1 }
         if time.isFuture { tallied.future += 1 }
-        if isExpired(time.time) { tallied.expired += 1 }
+        if Self.isExpired(time.time, at: clock) { tallied.expired += 1 }
         checksum &+= StableHash.combine(
             event.appHash ^ event.meaning.checksumBits,
             UInt64(bitPattern: time.time) ^ event.idHash ^ event.sessionHash)
     }
 
-    /// Whether a time is before the longest window at the clock.
-    private func isExpired(_ time: Int64) -> Bool {
+    /// Whether a time is before the longest window at a clock. Static, like others that are asked
+    /// for every event: a method that changes nothing is given a copy of the evaluator's fields.
+    private static func isExpired(_ time: Int64, at clock: Int64) -> Bool {
         let newest = (Panes.second(ofMilliseconds: clock - 1)) / 60
         return Panes.second(ofMilliseconds: time) < (newest - Int64(Panes.perWindow) + 1) * 60
     }

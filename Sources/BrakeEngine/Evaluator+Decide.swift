@@ -65,29 +65,36 @@ extension Evaluator {
         let isOver = Int64(head) - Int64(apps.slots[slot].lastSecond) > Panes.hourSeconds
         slide(slot, isOver ? Metric.allCases : Metric.decisive, to: head)
         let plan = plans[Int(apps.slots[slot].policy)]
-        let judgement = Judgement(plan: plan, windows: rateCounts(of: slot, plan.policy.counting))
-        var verdict = judgement.verdict(in: stateToJudge(slot)) {
-            deviceCount(of: slot, $0, head: head)
+        let judgement = Judgement(
+            plan: plan, windows: rows.rateCounts(of: apps.slots[slot], plan.policy.counting))
+        let devices = crashedDevices(of: slot)
+        let brake = apps.slots[slot].brake
+        // The state whose recovery counts: a new app's is its initial one.
+        let judged = brake.isKnown ? brake.state : plan.policy.initial
+        var verdict = judgement.verdict(in: judged) {
+            devices?.count(window: $0.rawValue, head: head) ?? 0
         }
         verdict.isPartial = tick < windowsFullAt
-        let before = apps.slots[slot].brake.state
         let transition = apps.slots[slot].brake.decide(
             at: tick, verdict: verdict, policy: plan.policy)
-        if isDue(slot, transition, before: before) {
+        if isDue(slot, transition, before: brake.state) {
             slide(slot, Metric.allCases, to: head)
             let rule = transition.cause == .rule ? verdict.rule : nil
             publish(
                 slot, tick: tick, transition.cause ?? .override, rule: rule, judgement,
                 into: &decisions)
         }
-        report(transition, of: slot, tick: tick, verdict, into: &decisions)
+        if transition != Transition() {
+            report(transition, of: slot, tick: tick, verdict, into: &decisions)
+        }
         let next = nextLook(
-            at: slot, tick: tick, judgement, hasChanged: transition.cause != nil)
+            at: apps.slots[slot], tick: tick, judgement, hasChanged: transition.cause != nil)
         if next != AppSlot.notDue { schedule(slot, at: next) }
     }
 
     /// Whether a look has found something to publish. Without any override that is a change of the
     /// computed state.
+    @inline(__always)
     private func isDue(
         _ slot: UInt32, _ transition: Transition, before: ThrottleState
     ) -> Bool {
@@ -95,12 +102,6 @@ extension Evaluator {
             return transition.cause != nil
         }
         return isOtherThanPublished(slot, before: before)
-    }
-
-    /// The state whose recovery counts: a new app's is its initial one.
-    private func stateToJudge(_ slot: UInt32) -> ThrottleState {
-        let brake = apps.slots[slot].brake
-        return brake.isKnown ? brake.state : plans[Int(apps.slots[slot].policy)].policy.initial
     }
 
     /// Publishes where an app stands: as computed, for this cause, or as its override has it.
@@ -170,38 +171,11 @@ extension Evaluator {
 
     // MARK: Counts
 
-    func rateCounts(
-        of slot: UInt32, _ counting: Policy.Counting
-    ) -> InlineArray<3, RateCounts> {
-        let app = apps.slots[slot]
-        var windows = InlineArray<3, RateCounts>(repeating: RateCounts())
-        let isEvents = counting != .sessions
-        for window in 0..<Panes.windows {
-            var counts = RateCounts()
-            counts.sessions = rows.sum(app[.sessions], window: window)
-            counts.alive = rows.sum(app[.alive], window: window)
-            if !app.isClean {
-                counts.crashes = rows.sum(app[.crashes], window: window)
-                counts.bad = max(
-                    rows.sum(app[.crashedSessions], window: window),
-                    rows.sum(app[.crashingSessions], window: window))
-            }
-            if isEvents {
-                counts.sessions +=
-                    rows.sum(app[.repeatedStarts], window: window)
-                    - rows.sum(app[.orphanSessions], window: window)
-                counts.crashes += rows.sum(app[.repeatedCrashes], window: window)
-                counts.bad = counts.crashes
-            }
-            windows[window] = counts
-        }
-        return windows
-    }
-
-    private func deviceCount(of slot: UInt32, _ window: WindowShape, head: UInt32) -> Int {
-        let app = apps.slots[slot]
-        guard app.devices != AppSlot.noDevices else { return 0 }
-        return devices[Int(app.devices)].count(window: window.rawValue, head: head)
+    /// Nil while none has crashed.
+    @inline(__always)
+    private func crashedDevices(of slot: UInt32) -> CrashedDevices? {
+        let place = apps.slots[slot].devices
+        return place == AppSlot.noDevices ? nil : devices[Int(place)]
     }
 
     private func windowCounts(
@@ -215,8 +189,8 @@ extension Evaluator {
         counts.crashes = rated.crashes
         counts.crashedSessions = rows.sum(app[.crashedSessions], window: window)
         counts.crashingSessions = rows.sum(app[.crashingSessions], window: window)
-        counts.crashedDevices = deviceCount(
-            of: slot, shape, head: headSecond(at: tick - 1))
+        counts.crashedDevices =
+            crashedDevices(of: slot)?.count(window: window, head: headSecond(at: tick - 1)) ?? 0
         counts.softErrors = rows.sum(app[.softErrors], window: window)
         counts.alive = rated.alive
         counts.impressions = rows.sum(app[.impressions], window: window)
@@ -237,21 +211,23 @@ extension Evaluator {
     // MARK: When to look again
 
     /// The earliest tick at which a look could find something new without another event.
+    @inline(__always)
     private func nextLook(
-        at slot: UInt32, tick: Int64, _ judgement: Judgement, hasChanged: Bool
+        at app: AppSlot, tick: Int64, _ judgement: Judgement, hasChanged: Bool
     ) -> Int64 {
-        let app = apps.slots[slot]
         let plan = judgement.plan
         let policy = plan.policy
         let brake = app.brake
         if hasChanged, brake.state > .normal { return policy.tick(after: tick) }
         let isWaiting = brake.state > .normal && tick < windowsFullAt
-        var next = app.rows.indices.contains { !app.rows[$0].isNone } ? releaseTick(slot) : .max
+        var next =
+            app.rows.indices.contains { !app.rows[$0].isNone }
+            ? Self.releaseTick(plan, after: app.lastSecond) : .max
         for shape in WindowShape.allCases {
             let window = shape.rawValue
             let sessions = judgement.windows[window].sessions
             let matters =
-                hasBad(app, window: window)
+                rows.hasBad(app, window: window)
                 || brake.state > .normal && sessions > 0
                     && policy.level(of: brake.state).recover?.window == shape
                 || plan.emptyIsUnhealthy && sessions > 0
@@ -272,25 +248,17 @@ extension Evaluator {
         return next == .max ? AppSlot.notDue : max(next, policy.tick(after: tick))
     }
 
-    private func hasBad(_ app: AppSlot, window: Int) -> Bool {
-        !app.isClean
-            && (rows.sum(app[.crashes], window: window) > 0
-                || rows.sum(app[.crashedSessions], window: window) > 0
-                || rows.sum(app[.crashingSessions], window: window) > 0
-                || rows.sum(app[.repeatedCrashes], window: window) > 0)
-    }
-
     /// The first tick after this one at which a pane has left the window.
+    @inline(__always)
     private func boundary(of shape: WindowShape, after tick: Int64, _ policy: Policy) -> Int64 {
         let pane = shape.paneSeconds * 1_000
         return policy.tick(after: ((tick - 1) / pane + 1) * pane)
     }
 
-    /// A tick by which everything counted so far has left every window.
-    func releaseTick(_ slot: UInt32) -> Int64 {
-        let app = apps.slots[slot]
-        let last = Int64(app.lastSecond) - Panes.secondsOffset + Panes.hourSeconds + 1
-        return plans[Int(app.policy)].policy.tick(after: last * 1_000 + 1_000)
+    /// A tick by which everything counted up to a second, as stored, has left every window.
+    static func releaseTick(_ plan: PolicyPlan, after second: UInt32) -> Int64 {
+        let last = Int64(second) - Panes.secondsOffset + Panes.hourSeconds + 1
+        return plan.policy.tick(after: last * 1_000 + 1_000)
     }
 
     /// Has the calendar look at an app at a tick, unless it will earlier.
@@ -299,5 +267,43 @@ extension Evaluator {
         apps.slots[slot].due = tick
         calendar.insert(slot, at: tick)
         nextDecision = min(nextDecision, tick)
+    }
+}
+
+extension RowPool {
+    /// What rates are made of, in each window.
+    func rateCounts(
+        of app: AppSlot, _ counting: Policy.Counting
+    ) -> InlineArray<3, RateCounts> {
+        var windows = InlineArray<3, RateCounts>(repeating: RateCounts())
+        let isEvents = counting != .sessions
+        for window in 0..<Panes.windows {
+            var counts = RateCounts()
+            counts.sessions = sum(app[.sessions], window: window)
+            counts.alive = sum(app[.alive], window: window)
+            if !app.isClean {
+                counts.crashes = sum(app[.crashes], window: window)
+                counts.bad = max(
+                    sum(app[.crashedSessions], window: window),
+                    sum(app[.crashingSessions], window: window))
+            }
+            if isEvents {
+                counts.sessions +=
+                    sum(app[.repeatedStarts], window: window)
+                    - sum(app[.orphanSessions], window: window)
+                counts.crashes += sum(app[.repeatedCrashes], window: window)
+                counts.bad = counts.crashes
+            }
+            windows[window] = counts
+        }
+        return windows
+    }
+
+    fileprivate func hasBad(_ app: AppSlot, window: Int) -> Bool {
+        !app.isClean
+            && (sum(app[.crashes], window: window) > 0
+                || sum(app[.crashedSessions], window: window) > 0
+                || sum(app[.crashingSessions], window: window) > 0
+                || sum(app[.repeatedCrashes], window: window) > 0)
     }
 }

@@ -124,12 +124,20 @@ package struct Evaluator: ~Copyable {
     /// Counts events, in the order of the batch; each first moves the clock to its append time.
     package mutating func apply(_ batch: EventBatch, into decisions: inout Decisions) {
         var first = 0
+        var last = LastApp()
         while first < batch.events.count {
             let end = min(first + Self.lookahead, batch.events.count)
             warm(batch, first..<end)
-            for place in first..<end { take(batch, at: place, into: &decisions) }
+            for place in first..<end { take(batch, at: place, after: &last, into: &decisions) }
             first = end
         }
+    }
+
+    /// Where the id of the last event's app lies in the batch, and its slot: events of one record
+    /// share their id, and are not looked up one by one.
+    private struct LastApp {
+        var nameOffset = UInt32.max
+        var slot: UInt32 = 0
     }
 
     /// Moves the clock, deciding at each tick that it reaches. A clock that is behind is ignored.
@@ -140,15 +148,20 @@ package struct Evaluator: ~Copyable {
         clock = time
     }
 
-    private mutating func take(_ batch: EventBatch, at place: Int, into decisions: inout Decisions)
-    {
+    private mutating func take(
+        _ batch: EventBatch, at place: Int, after last: inout LastApp,
+        into decisions: inout Decisions
+    ) {
         let event = batch.events[place]
         if event.append < clock {
             tallied.stragglers += 1
         } else {
             advance(to: event.append, into: &decisions)
         }
-        if let slot = apps.find(event, in: batch) {
+        if event.nameOffset == last.nameOffset {
+            count(event, in: last.slot)
+        } else if let slot = apps.find(event, in: batch) {
+            last = LastApp(nameOffset: event.nameOffset, slot: slot)
             count(event, in: slot)
         } else if let slot = apps.insert(event, in: batch) {
             assignPolicy(to: slot)

@@ -37,7 +37,7 @@ enum Panes {
 struct PaneRow<
     Counter: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable,
     Sum: FixedWidthInteger & UnsignedInteger & BitwiseCopyable & Sendable
->: BitwiseCopyable {
+>: SlabElement {
     var head: UInt32 = 0
     var sums = InlineArray<3, Sum>(repeating: 0)
     var panes = InlineArray<180, Counter>(repeating: 0)

@@ -37,9 +37,9 @@ struct RowPool: ~Copyable {
     typealias Two = PaneRow<UInt16, UInt32>
     typealias Four = PaneRow<UInt32, UInt32>
 
-    private var ones = Slab(blank: One())
-    private var twos = Slab(blank: Two())
-    private var fours = Slab(blank: Four())
+    private var ones = Slab<One>()
+    private var twos = Slab<Two>()
+    private var fours = Slab<Four>()
 
     /// The memory of all rows.
     var byteCount: Int { ones.byteCount + twos.byteCount + fours.byteCount }

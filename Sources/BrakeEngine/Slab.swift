@@ -1,12 +1,17 @@
 // Storage for many small values of one type, by index. Grows by chunks and never moves what it has.
 
+/// A value of which there is a blank one.
+protocol SlabElement: BitwiseCopyable {
+    init()
+}
+
 /// Values addressed by a dense index. A growing array would copy hundreds of megabytes in the
 /// middle of an event and hold them twice; a slab takes one chunk more.
 ///
 /// Indexes come from `allocate` and end with `free`; an index that is not allocated is a bug and
 /// traps beyond the last chunk. Safe because the chunks belong to the slab alone until its end.
 @safe
-struct Slab<Element: BitwiseCopyable>: ~Copyable {
+struct Slab<Element: SlabElement>: ~Copyable {
     /// Elements a chunk holds, as a power of two: a chunk of 200-byte values is under a megabyte.
     private static var chunkShift: UInt32 { 12 }
     private static var chunkCount: Int { 1 << Int(chunkShift) }
@@ -15,11 +20,10 @@ struct Slab<Element: BitwiseCopyable>: ~Copyable {
 
     private var chunks: ContiguousArray<UnsafeMutablePointer<Element>> = unsafe []
     private var free: ContiguousArray<UInt32> = []
-    private let blank: Element
     /// One more than the highest index ever allocated.
     private(set) var end: UInt32 = 0
 
-    init(blank: Element) { self.blank = blank }
+    init() {}
 
     deinit {
         for index in unsafe 0..<chunks.count { unsafe chunks[index].deallocate() }
@@ -34,7 +38,7 @@ struct Slab<Element: BitwiseCopyable>: ~Copyable {
     /// A blank element's index. O(1), amortised.
     mutating func allocate() -> UInt32 {
         if let index = free.popLast() {
-            self[index] = blank
+            self[index] = Element()
             return index
         }
         let index = end
@@ -43,7 +47,7 @@ struct Slab<Element: BitwiseCopyable>: ~Copyable {
                 byteCount: Self.chunkCount * MemoryLayout<Element>.stride, alignment: Self.alignment
             )
             let chunk = unsafe bytes.bindMemory(to: Element.self, capacity: Self.chunkCount)
-            unsafe chunk.initialize(repeating: blank, count: Self.chunkCount)
+            unsafe chunk.initialize(repeating: Element(), count: Self.chunkCount)
             unsafe chunks.append(chunk)
         }
         end = index + 1

@@ -116,13 +116,12 @@ struct RecordDecoding {
     }
 
     /// Whether the bytes are the app of the event taken first.
+    @inline(__always)
     private func isName(_ app: UnsafeRawBufferPointer, in batch: EventBatch) -> Bool {
-        guard app.count == Int(nameLength) else { return false }
-        let offset = Int(nameOffset)
-        for index in 0..<app.count where unsafe app[index] != batch.names[offset + index] {
-            return false
+        let range = Int(nameOffset)..<Int(nameOffset) + Int(nameLength)
+        return unsafe batch.names.withUnsafeBytes { names in
+            unsafe areEqual(app, UnsafeRawBufferPointer(rebasing: names[range]))
         }
-        return true
     }
 }
 
@@ -138,6 +137,17 @@ extension brake_json_event {
 @inline(__always)
 private func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
     guard one.count == other.count else { return false }
-    for index in 0..<one.count where unsafe one[index] != other[index] { return false }
+    var index = 0
+    // Eight bytes at a time: ids are short, and there are as many as events.
+    while index &+ 8 <= one.count {
+        let word = unsafe one.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let otherWord = unsafe other.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        if word != otherWord { return false }
+        index &+= 8
+    }
+    while index < one.count {
+        if unsafe one[index] != other[index] { return false }
+        index &+= 1
+    }
     return true
 }
