@@ -19,8 +19,13 @@ final class FetchSession {
     static let queuedRecordsMax = 131_072
     static let queuedKilobytesMax = 32_768
     /// So that each partition makes progress, whatever their number.
-    static let queuedRecordsMin = 1_024
-    static let queuedKilobytesMin = 256
+    static let queuedRecordsMin = 256
+    static let queuedKilobytesMin = 64
+    /// Of an answer, as it comes; and of one partition in it. What a partition brings at once waits
+    /// there decompressed, so where there are many each brings less; librdkafka asks for more where
+    /// a batch is larger.
+    static let fetchBytesMax = 2 << 20
+    static let partitionBytes = 8 << 10...128 << 10
 
     let client: RDKafkaClient
     let wakeUp: WakeUp
@@ -43,6 +48,8 @@ final class FetchSession {
         _ partitionCount: Int, _ settings: KafkaSettings
     ) -> [String: String] {
         let share = max(1, partitionCount)
+        let partitionBytes = min(
+            max(4 * fetchBytesMax / share, partitionBytes.lowerBound), partitionBytes.upperBound)
         var properties = [
             "isolation.level": "read_committed",
             "enable.partition.eof": "true",
@@ -50,8 +57,8 @@ final class FetchSession {
             "check.crcs": "\(settings.checksRecords)",
             "fetch.wait.max.ms": "50",
             "fetch.min.bytes": "1",
-            "fetch.message.max.bytes": "131072",
-            "fetch.max.bytes": "2097152",
+            "fetch.message.max.bytes": "\(partitionBytes)",
+            "fetch.max.bytes": "\(fetchBytesMax)",
             "fetch.error.backoff.ms": "100",
             "queued.min.messages": "\(max(queuedRecordsMin, queuedRecordsMax / share))",
             "queued.max.messages.kbytes": "\(max(queuedKilobytesMin, queuedKilobytesMax / share))",

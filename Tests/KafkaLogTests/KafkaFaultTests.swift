@@ -114,6 +114,42 @@ extension KafkaTests {
             }
         }
 
+        /// More than three times as much as may wait, in batches that compress to a twentieth and
+        /// less, behind a reader that takes next to nothing.
+        @Test("keeps the room for what waits within its budget, however many partitions it reads")
+        func manyPartitions() async throws {
+            // In a process of its own, where nobody else takes memory.
+            await #expect(processExitsWith: .success) {
+                let partitions = 250
+                let cluster = try MockCluster(partitions: partitions)
+                let log = try cluster.open()
+                let places = Topic.inputs.flatMap { log.places(of: $0) }
+                let value = String(repeating: "v", count: 1_000)
+                for first in (0..<7).flatMap({ _ in stride(from: 0, to: places.count, by: 20) }) {
+                    try log.append(
+                        places[first..<first + 20].flatMap { place in
+                            (0..<100).map { _ in .init(place.topic, place.partition, value) }
+                        })
+                }
+                let before = try residentKilobytes()
+                let reader = try log.makeReader(
+                    from: Dictionary(uniqueKeysWithValues: places.map { ($0, 0) }))
+                let batch = LogBatch(bytesMax: 10_000)
+                var (most, since) = (0, LogClock.steady.now())
+                _ = try eventually("memory that grows no more") { () -> Bool? in
+                    _ = try reader.poll(into: batch, waitMilliseconds: 20)
+                    let now = try residentKilobytes()
+                    if now > most + 1_024 { (most, since) = (now, LogClock.steady.now()) }
+                    return LogClock.steady.now() - since > 3_000 ? true : nil
+                }
+                batch.reset()
+                reader.close()
+                log.close()
+                print("\(places.count) partitions: \(most - before) kB for what waits")
+                exit(most - before < 352 << 10 ? EXIT_SUCCESS : EXIT_FAILURE)
+            }
+        }
+
         @Test("fetches a partition anew that stands still although records wait")
         func standstill() throws {
             let cluster = try MockCluster()

@@ -140,16 +140,17 @@ extension KafkaStageTests {
             }
         }
 
+        /// Changed before Kafka took its own checksum: of a batch that is damaged itself librdkafka
+        /// 2.0.2 aborts the process now and then.
         @Test(
-            "falls back to an older snapshot when a bit of the newest has changed", .needsKafka,
-            .disabled("librdkafka 2.0.2 aborts the process now and then on a batch that is damaged")
-        )
-        func flippedBit() async throws {
+            "falls back to an older snapshot when a byte of the newest has changed", .needsKafka)
+        func changedByte() async throws {
             try await withKafka(partitions: 1) { log, settings in
                 let world = try throttled(log)
                 let newest = try #require(try world.epochs(0).last?.snapshots.first)
                 let place = TopicPartition(.snapshot, 0)
-                try SegmentFile(of: place, settings).flipBit(at: newest.offset)
+                try SegmentFile(of: place, settings).rewrite(
+                    "app", as: "apq", after: newest.offset)
                 let next = world.makeLane()
                 try world.run(next, until: "all is counted") { try world.isCounted(0) }
                 try world.start("app", 5_000..<5_010)

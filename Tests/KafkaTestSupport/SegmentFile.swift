@@ -11,7 +11,6 @@ package struct SegmentFile {
     private static let headBytes = 12
     private static let checksumPlace = 17
     private static let attributesPlace = 21
-    private static let lastDeltaPlace = 23
     private static let recordsPlace = 61
 
     private let path: String
@@ -23,28 +22,16 @@ package struct SegmentFile {
             + "/data/\(folder)/00000000000000000000.log"
     }
 
-    /// Flips a bit in the records of the batch that holds an offset.
-    package func flipBit(at offset: Int64) throws {
-        try change { bytes in
-            for batch in SegmentFile.batches(of: bytes) {
-                let base = Int64(KafkaProxy.integer(bytes, at: batch.lowerBound, bytes: 8))
-                let last = KafkaProxy.integer(
-                    bytes, at: batch.lowerBound + SegmentFile.lastDeltaPlace, bytes: 4)
-                guard (base...base + Int64(last)).contains(offset) else { continue }
-                bytes[(batch.lowerBound + SegmentFile.recordsPlace + batch.upperBound) / 2] ^= 0x10
-                return true
-            }
-            return false
-        }
-    }
-
-    /// Puts a text of equal length in the place of another one, and the checksum right: as if the
-    /// other had been written.
-    package func rewrite(_ old: String, as new: String) throws {
+    /// Puts a text of equal length in the place of the first other one in a batch that begins at
+    /// an offset or later, and the checksum right: as if it had been written so.
+    package func rewrite(_ old: String, as new: String, after offset: Int64 = 0) throws {
         precondition(old.utf8.count == new.utf8.count, "the batch keeps its length")
         try change { bytes in
             for batch in SegmentFile.batches(of: bytes) {
                 let first = batch.lowerBound
+                guard KafkaProxy.integer(bytes, at: first, bytes: 8) >= Int(offset) else {
+                    continue
+                }
                 let place = (first..<batch.upperBound).first {
                     bytes[$0..<batch.upperBound].starts(with: old.utf8)
                 }
