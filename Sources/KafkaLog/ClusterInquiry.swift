@@ -19,6 +19,7 @@ final class ClusterInquiry: Sendable {
     /// Between two questions for the leaders of all partitions, and how long each may take.
     private static let refreshPauseMilliseconds: Int64 = 500
     private static let refreshMilliseconds = 250
+    private static let describeMilliseconds = 5_000
 
     let client: RDKafkaClient
     private let settings: KafkaSettings
@@ -118,8 +119,10 @@ final class ClusterInquiry: Sendable {
             if code == RD_KAFKA_RESP_ERR_NO_ERROR { break }
             let error = RDKafkaError(code: code)
             // A partition that has just been made, or has lost its leader, has one soon.
-            guard error.kind == .retriable, LogClock.steady.now() < deadline else {
-                throw error.fault(
+            guard error.kind == .retriable || error.isUnknownPlace,
+                LogClock.steady.now() < deadline
+            else {
+                throw try confirmed(error, of: place).fault(
                     "ask for bounds", at: settings.place(of: place),
                     trouble: client.context.lastTrouble)
             }
@@ -127,6 +130,19 @@ final class ClusterInquiry: Sendable {
             usleep(20_000)
         }
         return low..<max(low, high)
+    }
+
+    /// A partition that the client knows nothing of may still be there: right after a broker was
+    /// out of reach its picture of the cluster has holes. Whether it is gone, the cluster says.
+    private func confirmed(
+        _ error: RDKafkaError, of place: TopicPartition
+    ) throws(LogFault) -> RDKafkaError {
+        guard error.isUnknownPlace else { return error }
+        let found = try describe(
+            [place.topic], timeoutMilliseconds: ClusterInquiry.describeMilliseconds)
+        let isThere = found[place.topic].map { place.partition < $0.partitions } ?? false
+        return isThere
+            ? RDKafkaError(code: error.code, text: error.text, kind: .retriable) : error
     }
 
     /// The offsets that come next in these partitions, in one round trip to each broker; absent are

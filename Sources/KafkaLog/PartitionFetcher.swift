@@ -229,6 +229,11 @@ extension PartitionFetcher {
             let error = RDKafkaError(code: code, text: text)
             // The client goes on by itself after what may pass.
             guard error.kind != .retriable else { return }
+            if error.isUnknownPlace {
+                _ = try inquiry.bounds(
+                    of: source.place, timeoutMilliseconds: PartitionFetcher.boundsMilliseconds)
+                return
+            }
             throw error.fault("read", at: settings.place(of: source.place))
         }
     }

@@ -21,6 +21,28 @@ extension KafkaTests {
             #expect(refused.reason.contains("5") && refused.reason.contains("4"))
         }
 
+        @Test("asks again for a partition that nobody knows of for a moment, and says when it is gone")
+        func unknownPartition() throws {
+            let cluster = try MockCluster()
+            let log = try cluster.open()
+            defer { log.close() }
+            try log.append([.init(.session, 0, "a")])
+            let place = TopicPartition(.session, 0)
+            cluster.fail(
+                .listOffsets, Array(repeating: RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, count: 3))
+            #expect(try log.bounds(of: place) == 0..<1)
+            let gone = try fault { _ = try log.bounds(of: TopicPartition(.session, 99)) }
+            #expect(gone.remedy == .stop)
+            #expect(gone.place.hasSuffix("session[99]"))
+            #expect(gone.reason.contains("_UNKNOWN_PARTITION"))
+            // It is there, whatever a broker says for long.
+            cluster.fail(
+                .listOffsets,
+                Array(repeating: RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, count: 10_000))
+            let passing = try fault { _ = try log.bounds(of: place) }
+            #expect(passing.remedy == .retry)
+        }
+
         @Test("waits for a broker at start, says so, and gives up in the end")
         func unreachable() throws {
             let lines = Mutex<[String]>([])

@@ -19,7 +19,8 @@ struct OutageTests {
 
     /// Takes the log away, for as long as asked, and waits until uploads get through again.
     private func outage(
-        _ name: String, _ clients: Clients, begin: () throws -> Void, end: () throws -> Void
+        _ name: String, _ clients: Clients, _ child: Child, begin: () throws -> Void,
+        end: () throws -> Void
     ) throws {
         clients.waitForUploads(40, milliseconds: Child.patienceMilliseconds)
         let before = clients.tally.read { ($0.acknowledged.count, $0.refused) }
@@ -30,7 +31,7 @@ struct OutageTests {
         try end()
         let back = SystemClock.monotonicMilliseconds()
         let isBack = clients.waitForUploads(40, milliseconds: Child.patienceMilliseconds)
-        #expect(isBack, "uploads get through again after: \(name)")
+        #expect(isBack, "after a \(name) uploads get through; \(child.complaints.suffix(4_000))")
         print(
             "OutageTests \(name): \(Self.seconds) s, \(during.0 - before.0) acknowledged and "
                 + "\(during.1 - before.1) refused meanwhile; 40 more acknowledged "
@@ -68,14 +69,14 @@ struct OutageTests {
             defer { _ = clients.finish() }
             clients.send(to: try child.address())
             var lock: WriteLock?
-            try outage("locked file", clients) {
+            try outage("locked file", clients, child) {
                 lock = try WriteLock(path: place.path)
             } end: {
                 lock = nil
             }
             _ = lock
             if let disk {
-                try outage("full disk", clients, begin: disk.fill, end: disk.empty)
+                try outage("full disk", clients, child, begin: disk.fill, end: disk.empty)
             }
             let tally = try finish(clients, child)
             let log = try place.open()
@@ -104,12 +105,12 @@ struct OutageTests {
             let clients = Clients(count: 4, seed: 12)
             defer { _ = clients.finish() }
             clients.send(to: try child.address())
-            try outage("frozen broker", clients) {
+            try outage("frozen broker", clients, child) {
                 try broker.tell("pause")
             } end: {
                 try broker.tell("resume")
             }
-            try outage("killed broker", clients) {
+            try outage("killed broker", clients, child) {
                 try broker.tell("kill")
             } end: {
                 try broker.tell("restart")

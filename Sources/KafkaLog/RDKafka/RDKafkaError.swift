@@ -31,11 +31,12 @@ struct RDKafkaError: Error, Sendable {
     /// A record of which librdkafka says that it is written, but not where. When a batch fails and
     /// the next one of its partition is taken, it concludes that the failed one is there, too. A
     /// broker, however, takes any batch for the first of a producer that it does not know in a
-    /// partition, as it does when it has refused the first one (KAFKA-15591).
+    /// partition, as it does when it has refused the first one (KAFKA-15591). Whatever
+    /// the cause, client and broker may disagree on what is written: a new producer is needed.
     static let unproven = RDKafkaError(
         code: RD_KAFKA_RESP_ERR_DUPLICATE_SEQUENCE_NUMBER,
         text: "a record has no offset though it is said to be written: it may be missing",
-        kind: .abortable)
+        kind: .fatal)
 
     let code: rd_kafka_resp_err_t
     let text: String
@@ -129,6 +130,16 @@ struct RDKafkaError: Error, Sendable {
             .fatal
         default:
             .permanent
+        }
+    }
+
+    /// Whether somebody, the client itself or a broker, does not know the topic or the partition.
+    var isUnknownPlace: Bool {
+        switch code {
+        case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC,
+            RD_KAFKA_RESP_ERR__UNKNOWN_PARTITION:
+            true
+        default: false
         }
     }
 
