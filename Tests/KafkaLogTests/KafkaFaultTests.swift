@@ -21,7 +21,7 @@ extension KafkaTests {
             #expect(refused.reason.contains("5") && refused.reason.contains("4"))
         }
 
-        @Test("asks again for a partition that nobody knows of for a moment, and says when it is gone")
+        @Test("asks again for a partition that is unknown for a moment, and says when it is gone")
         func unknownPartition() throws {
             let cluster = try MockCluster()
             let log = try cluster.open()
