@@ -54,11 +54,13 @@ final class LaneRestores {
         waiting.isEmpty ? .max : isWaiting ? Self.patienceMilliseconds / 5 : 0
     }
 
-    /// Takes partitions that were assigned; those that may be current come first.
+    /// Takes partitions that were assigned: after the one that has been begun, those that may be
+    /// current come first.
     func add(_ partitions: [Int]) {
-        waiting = (waiting + partitions).sorted { one, other in
-            (kept[one] == nil ? 1 : 0, one) < (kept[other] == nil ? 1 : 0, other)
+        func rank(_ partition: Int) -> Int {
+            partition == current?.partition ? 0 : kept[partition] != nil ? 1 : 2
         }
+        waiting = (waiting + partitions).sorted { (rank($0), $0) < (rank($1), $1) }
         for partition in partitions { metrics.restoring(true, partition) }
     }
 

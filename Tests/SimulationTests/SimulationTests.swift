@@ -32,7 +32,7 @@ struct SimulationTests {
     }
 
     /// Seeds that have failed once.
-    @Test("lives through what it has failed in", arguments: [UInt64(86)])
+    @Test("lives through what it has failed in", arguments: [UInt64(86), 92, 152])
     func past(seed: UInt64) throws {
         var run = SimulationRun(from: seed)
         let hasPassed = run.next()
