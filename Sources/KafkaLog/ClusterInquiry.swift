@@ -109,15 +109,32 @@ final class ClusterInquiry: Sendable {
         of place: TopicPartition, timeoutMilliseconds: Int
     ) throws(LogFault) -> Range<Int64> {
         let deadline = LogClock.steady.now() + Int64(timeoutMilliseconds)
-        var low: Int64 = 0
-        var high: Int64 = 0
+        // Not by the library's own question for both: after a broker's error its version 2.16 takes
+        // the end for the beginning.
+        let low = try offset(of: place, at: RD_KAFKA_OFFSET_BEGINNING, deadline: deadline)
+        let high = try offset(of: place, at: RD_KAFKA_OFFSET_END, deadline: deadline)
+        return low..<max(low, high)
+    }
+
+    /// Where a partition begins or ends, asked again until the deadline.
+    private func offset(
+        of place: TopicPartition, at time: Int32, deadline: Int64
+    ) throws(LogFault) -> Int64 {
         while true {
             let left = max(1, deadline - LogClock.steady.now())
-            let code = unsafe rd_kafka_query_watermark_offsets(
-                client.pointer, settings.name(of: place.topic), Int32(place.partition), &low,
-                &high, Int32(left))
-            if code == RD_KAFKA_RESP_ERR_NO_ERROR { break }
-            let error = RDKafkaError(code: code)
+            let error: RDKafkaError
+            do {
+                let list = RDKafkaPartitionList(capacity: 1)
+                list.add(settings.name(of: place.topic), place.partition, offset: Int64(time))
+                try RDKafkaError.check(
+                    unsafe rd_kafka_offsets_for_times(client.pointer, list.pointer, Int32(left)))
+                let answer = list.elements[0]
+                try RDKafkaError.check(answer.code)
+                if answer.offset >= 0 { return answer.offset }
+                error = RDKafkaError(code: RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE)
+            } catch let failure {
+                error = failure
+            }
             // A partition that has just been made, or has lost its leader, has one soon.
             guard error.kind == .retriable || error.isUnknownPlace,
                 LogClock.steady.now() < deadline
@@ -129,7 +146,6 @@ final class ClusterInquiry: Sendable {
             refreshLeaders()
             usleep(20_000)
         }
-        return low..<max(low, high)
     }
 
     /// A partition that the client knows nothing of may still be there: right after a broker was

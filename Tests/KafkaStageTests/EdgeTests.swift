@@ -158,8 +158,12 @@ extension KafkaStageTests {
                 try log.append((2...9).map { state(app, .throttle, revision: $0, epoch: $0) })
                 try log.append([state(app, .halt, revision: 10, epoch: 10)])
                 let place = TopicPartition(.throttle, 0)
-                try KafkaAdministrator(settings).deleteRecords(
-                    place, before: try log.bounds(of: place).upperBound - 1)
+                let last = try log.bounds(of: place).upperBound - 1
+                // The broker may not have heard of the change yet.
+                _ = try eventually("the deletion") { () -> Bool? in
+                    try? KafkaAdministrator(settings).deleteRecords(place, before: last)
+                    return try log.bounds(of: place).lowerBound == last ? true : nil
+                }
                 _ = try eventually("the last state") { () -> Bool? in
                     // The fault ends its session; the next step begins another.
                     try? edge.follower.step()
