@@ -92,6 +92,9 @@ final class LaneRestores {
         guard let partition = waiting.first else { return nil }
         if current == nil { try begin(partition, worker, now: begun) }
         guard let restore = current else { return nil }
+        if restore.wantsPositions {
+            restore.begin(committed: try worker.committedPositions(partition: partition))
+        }
         var piece = Piece.more
         while piece == .more {
             piece = try restore.step(waitMilliseconds: isAlone ? Self.patienceMilliseconds : 0)

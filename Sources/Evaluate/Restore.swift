@@ -43,6 +43,12 @@ final class Restore {
     private let setting: Setting
     private var log: any EventLog { setting.log }
     private var committed: [TopicPartition: Int64] = [:]
+    /// What did not agree, the last time.
+    private var doubt: (last: EpochRecord?, committed: [TopicPartition: Int64])?
+    /// Whether the positions are to be asked for again: whoever has lost the partition without
+    /// knowing it reads epochs that are younger than its positions. Only what does not agree twice
+    /// in the same way is wrong.
+    private(set) var wantsPositions = false
     private var kept: PartitionGroup?
     private var stage: Stage
     /// Where it was when its partition was taken away.
@@ -76,6 +82,7 @@ final class Restore {
     /// Begins, or goes on after the partition was away, if nothing has been committed meanwhile.
     func begin(committed: [TopicPartition: Int64]) {
         self.committed = committed
+        wantsPositions = false
         if case .last = stage {} else if interrupted == nil { interrupted = stage }
         stage = .last(EpochHistory(lastOf: partition, in: log))
     }
@@ -86,6 +93,7 @@ final class Restore {
         case .last(let history):
             let piece = try history.step(waitMilliseconds: waitMilliseconds)
             guard piece == .done else { return piece }
+            guard try agrees(history.found.last) else { return .waiting }
             try begin(after: history.found.last)
         case .choice:
             try choose()
@@ -129,7 +137,6 @@ final class Restore {
 
     private func begin(after last: EpochRecord?) throws(LogFault) {
         if let interrupted, last != nil, last == self.last {
-            try check(last, against: committed)
             self.interrupted = nil
             stage = interrupted
             return
@@ -138,12 +145,10 @@ final class Restore {
         account = RestoreAccount()
         self.last = last
         guard let last else {
-            try check(nil, against: committed)
             let (start, end) = (try firstOffsets(), try throttleEnd())
             let empty = Evaluator(policy: setting.policy, limits: setting.limits)
             return finish(makeGroup(empty, at: start, snapshots: [], throttleEnd: end))
         }
-        try check(last, against: committed)
         if let kept, kept.lastEpoch == last, kept.positions == committed {
             account.origin = .kept
             return finish(kept)
@@ -151,6 +156,21 @@ final class Restore {
         kept = nil
         pointers = isRebuild ? [] : last.snapshots[...]
         stage = .choice
+    }
+
+    /// Whether epochs and positions tell the same; if not, the positions are asked for once more.
+    private func agrees(_ last: EpochRecord?) throws(LogFault) -> Bool {
+        do {
+            try check(last, against: committed)
+            doubt = nil
+            return true
+        } catch {
+            let isSame = doubt.map { $0.last == last && $0.committed == committed } ?? false
+            guard !isSame else { throw error }
+            doubt = (last, committed)
+            wantsPositions = true
+            return false
+        }
     }
 
     private func check(

@@ -32,7 +32,7 @@ struct SimulationTests {
     }
 
     /// Seeds that have failed once.
-    @Test("lives through what it has failed in", arguments: [UInt64(86), 92, 152])
+    @Test("lives through what it has failed in", arguments: [UInt64(86), 92, 152, 536, 1_267])
     func past(seed: UInt64) throws {
         var run = SimulationRun(from: seed)
         let hasPassed = run.next()
