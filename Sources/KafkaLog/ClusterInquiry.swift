@@ -118,20 +118,15 @@ final class ClusterInquiry: Sendable {
 
     /// Where a partition begins or ends, asked again until the deadline.
     private func offset(
-        of place: TopicPartition, at time: Int32, deadline: Int64
+        of place: TopicPartition, at mark: Int32, deadline: Int64
     ) throws(LogFault) -> Int64 {
         while true {
             let left = max(1, deadline - LogClock.steady.now())
             let error: RDKafkaError
             do {
-                let list = RDKafkaPartitionList(capacity: 1)
-                list.add(settings.name(of: place.topic), place.partition, offset: Int64(time))
-                try RDKafkaError.check(
-                    unsafe rd_kafka_offsets_for_times(client.pointer, list.pointer, Int32(left)))
-                let answer = list.elements[0]
-                try RDKafkaError.check(answer.code)
-                if answer.offset >= 0 { return answer.offset }
-                error = RDKafkaError(code: RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE)
+                return try settings.offsets(
+                    of: [place], at: mark, asking: client, timeoutMilliseconds: Int(left)
+                )[0].get()
             } catch let failure {
                 error = failure
             }
@@ -244,26 +239,42 @@ extension KafkaSettings {
         "\(self.place(of: place.topic))[\(place.partition)]"
     }
 
-    /// Where these partitions end for the readers of the client's isolation level.
+    /// Where these partitions end for the readers of the client's isolation level; absent are those
+    /// of which nobody knew.
     func ends(
         of places: [TopicPartition], asking client: RDKafkaClient, timeoutMilliseconds: Int
     ) throws(RDKafkaError) -> [TopicPartition: Int64] {
-        guard !places.isEmpty else { return [:] }
-        let list = RDKafkaPartitionList(capacity: places.count)
         // Sorted by topic: librdkafka groups only neighbours into one entry of the request.
         let places = places.sorted()
+        let answers = try offsets(
+            of: places, at: RD_KAFKA_OFFSET_END, asking: client,
+            timeoutMilliseconds: timeoutMilliseconds)
+        var ends: [TopicPartition: Int64] = [:]
+        for case (let place, .success(let end)) in zip(places, answers) { ends[place] = end }
+        return ends
+    }
+
+    /// Where each of these partitions begins or ends, in their order. As a time, either mark of
+    /// librdkafka's is where the first record is, or where the next will be.
+    fileprivate func offsets(
+        of places: [TopicPartition], at mark: Int32, asking client: RDKafkaClient,
+        timeoutMilliseconds: Int
+    ) throws(RDKafkaError) -> [Result<Int64, RDKafkaError>] {
+        guard !places.isEmpty else { return [] }
+        let list = RDKafkaPartitionList(capacity: places.count)
         for place in places {
-            // As a time, the end of a partition is where the latest record will be.
-            list.add(name(of: place.topic), place.partition, offset: Int64(RD_KAFKA_OFFSET_END))
+            list.add(name(of: place.topic), place.partition, offset: Int64(mark))
         }
         try RDKafkaError.check(
             unsafe rd_kafka_offsets_for_times(
                 client.pointer, list.pointer, Int32(timeoutMilliseconds)))
-        var ends: [TopicPartition: Int64] = [:]
-        for (place, element) in zip(places, list.elements)
-        where element.code == RD_KAFKA_RESP_ERR_NO_ERROR && element.offset >= 0 {
-            ends[place] = element.offset
+        return list.elements.map { element in
+            guard element.code == RD_KAFKA_RESP_ERR_NO_ERROR else {
+                return .failure(RDKafkaError(code: element.code))
+            }
+            return element.offset >= 0
+                ? .success(element.offset)
+                : .failure(RDKafkaError(code: RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE))
         }
-        return ends
     }
 }
