@@ -23,8 +23,6 @@ struct Slab<Element: SlabElement>: ~Copyable {
     /// One more than the highest index ever allocated.
     private(set) var end: UInt32 = 0
 
-    init() {}
-
     deinit {
         for index in unsafe 0..<chunks.count { unsafe chunks[index].deallocate() }
     }
