@@ -68,8 +68,14 @@ final class PartitionGroup {
     /// begin at the full second after that, so an epoch tells it. A replay moves the clock by
     /// events and epochs alone.
     private(set) var hasBegun = false
+    /// Whether decisions of people are in force that no epoch tells of. They may have made an app
+    /// known, even if they are taken back at once: before others are taken over, and before another
+    /// lane goes on, an epoch tells their end.
+    private var hasAdopted: Bool { hasClock && controlEnd != lastEpoch?.offsets.control ?? 0 }
     /// Whether anything would be lost without a commit.
-    var isOpen: Bool { recordsCounted > 0 || !decisions.isEmpty || !letters.isEmpty }
+    var isOpen: Bool {
+        recordsCounted > 0 || !decisions.isEmpty || !letters.isEmpty || hasAdopted
+    }
     /// Whether anything has changed since the last commit, be it the clock alone.
     var hasMoved: Bool { isOpen || evaluator.clock > committedClock }
     /// Whether the last poll has read all inputs to their ends.

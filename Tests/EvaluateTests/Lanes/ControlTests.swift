@@ -147,6 +147,40 @@ struct ControlTests {
         try world.checkReplay()
     }
 
+    @Test("that is taken back before an epoch has told of it is in a replay all the same")
+    func takenBack() throws {
+        let world = LaneWorld()
+        world.settings.controlMilliseconds = 0
+        let lane = world.makeLane()
+        try world.run(lane, for: 1_600)
+        try world.control(.override(AppID("new.app"), halt()))
+        // Time stands still, so no epoch is due.
+        try lane.step(waitMilliseconds: 0)
+        try world.control(.override(AppID("new.app"), nil))
+        try lane.step(waitMilliseconds: 0)
+        try world.run(lane, for: 10_000)
+        #expect(try world.story("new.app").count == 1)
+        try world.checkReplay()
+    }
+
+    @Test("that is taken back while its partition is away is in a replay all the same")
+    func takenBackAway() throws {
+        let world = LaneWorld()
+        world.settings.controlMilliseconds = 0
+        let lane = world.makeLane()
+        try world.run(lane, for: 1_600)
+        try world.control(.override(AppID("new.app"), halt()))
+        try world.run(lane, for: 100)
+        world.memory.rebalance([:])
+        try world.settle(lane)
+        try world.control(.override(AppID("new.app"), nil))
+        world.memory.rebalance([0: [0]])
+        try world.settle(lane)
+        try world.run(lane, for: 10_000)
+        #expect(try world.story("new.app").count == 1)
+        try world.checkReplay()
+    }
+
     @Test("gives apps policies of their own, at once and in one lane")
     func policies() throws {
         let world = LaneWorld(partitions: 2)
