@@ -27,7 +27,8 @@ package struct Steering: Sendable {
     }
 }
 
-/// Passes on to a memory log, as it is steered. Any thread may call it, as with every log.
+/// Passes on to a memory log, as it is steered. Any thread may call it, as with every log. Nobody
+/// waits in it: all the others, who could end the wait, are in the same thread.
 package final class SteeredLog: EventLog {
     package let memory: MemoryLog
     private let steering: Mutex<Steering>
@@ -107,7 +108,7 @@ private final class SteeredReader: LogReader {
     func poll(into batch: LogBatch, waitMilliseconds: Int) throws(LogFault) -> PollOutcome {
         try log.mayFail("read")
         let piece = piece.sized(log.steer { $0.pieceBytes })
-        let outcome = try reader.poll(into: piece, waitMilliseconds: waitMilliseconds)
+        let outcome = try reader.poll(into: piece, waitMilliseconds: 0)
         batch.refill(from: piece)
         return outcome
     }
@@ -132,7 +133,7 @@ private final class SteeredWorker: LogWorker {
 
     func pollAssignment(waitMilliseconds: Int) throws(LogFault) -> AssignmentChange? {
         try log.mayFail("join")
-        let change = try worker.pollAssignment(waitMilliseconds: waitMilliseconds)
+        let change = try worker.pollAssignment(waitMilliseconds: 0)
         if case .revoked(let partitions) = change { started.subtract(partitions) }
         return change
     }
@@ -158,7 +159,7 @@ private final class SteeredWorker: LogWorker {
         }
         worker.held = held.union(left).union(hidden)
         let piece = piece.sized(bytes)
-        var outcome = try worker.poll(into: piece, waitMilliseconds: waitMilliseconds)
+        var outcome = try worker.poll(into: piece, waitMilliseconds: 0)
         outcome.asOf -= log.steer { $0.answerAge }
         outcome.ended.formUnion(hidden.intersection(inputs).subtracting(left).subtracting(held))
         batch.refill(from: piece, without: strikes(.skippedRecord) ? piece.records.count / 2 : nil)
