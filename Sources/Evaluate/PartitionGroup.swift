@@ -29,8 +29,6 @@ final class PartitionGroup {
     /// Records counted since the last commit, and the last of them.
     private(set) var recordsCounted = 0
     private var lastCounted: (append: Int64, input: Int)?
-    /// C at the last commit.
-    private var committedClock: Int64
 
     // The last committed epoch.
     /// As it is in the log, nil before the first.
@@ -51,7 +49,6 @@ final class PartitionGroup {
     ) {
         precondition(positions.count == Topic.inputs.count, "one position an input")
         self.partition = partition
-        committedClock = evaluator.clock
         self.evaluator = evaluator
         self.number = number
         self.snapshots = snapshots
@@ -62,6 +59,8 @@ final class PartitionGroup {
         waitingLetters = positions.map { _ in [] }
     }
 
+    /// C as the log has it.
+    private var committedClock: Int64 { lastEpoch?.clock ?? .min }
     /// Whether the clock has begun to move.
     var hasClock: Bool { evaluator.clock > .min }
     /// Whether the clock has begun to move since the last commit, and not by an event: overrides
@@ -218,7 +217,6 @@ final class PartitionGroup {
         }
         countMerged()
         evaluator.advance(to: clock, into: &decisions)
-        committedClock = evaluator.clock
         return nil
     }
 
@@ -286,7 +284,6 @@ final class PartitionGroup {
         recordsCounted = 0
         hasBegun = false
         lastCounted = nil
-        committedClock = evaluator.clock
         decisions.removeAll()
         letters.removeAll(keepingCapacity: true)
         refusedApps.removeAll(keepingCapacity: true)

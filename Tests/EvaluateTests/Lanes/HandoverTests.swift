@@ -48,6 +48,27 @@ struct HandoverTests {
         try world.checkReplay()
     }
 
+    @Test("tells how far its clock had moved before it takes over what people decide")
+    func ahead() throws {
+        let (world, first, apps) = try world()
+        world.settings.heartbeatMilliseconds = 60_000
+        world.settings.controlMilliseconds = 0
+        let patient = world.makeLane()
+        first.close()
+        try world.run(patient, for: 3_700)
+        world.memory.rebalance([0: [0]])
+        try world.settle(patient)
+        world.memory.rebalance([0: [0, 1]])
+        try world.settle(patient)
+        #expect(try restored(world)["kept"] == 1)
+        try world.control(
+            .override(
+                AppID(apps[1]), OverrideTerms(mode: .pin, state: .halt, expiresAt: nil)))
+        try world.run(patient, for: 10_000)
+        #expect(try world.story(apps[1]).last == "2 Halt 8")
+        try world.checkReplay()
+    }
+
     @Test(
         "counts again when another one has committed, be it the clock alone",
         arguments: [true, false])
