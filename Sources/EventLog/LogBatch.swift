@@ -9,14 +9,41 @@ package final class LogBatch {
     /// What a record counts besides its bytes, so that empty ones have a limit too.
     package static let recordOverhead = 64
 
-    /// In the order in which the log gave them: each partition by offset.
-    package private(set) var records: ContiguousArray<LogRecord> = []
+    /// What it holds, and how much that is.
+    package struct Content {
+        /// In the order in which the log gave them: each partition by offset.
+        package fileprivate(set) var records: ContiguousArray<LogRecord> = []
+        /// The bytes of all, overhead of records included.
+        package fileprivate(set) var bytes = 0
+
+        /// Whether a record of so many bytes can be added without exceeding the limit. The first
+        /// one always can.
+        package func hasRoom(forBytes count: Int, upTo limit: Int) -> Bool {
+            records.isEmpty || bytes + count + LogBatch.recordOverhead <= limit
+        }
+
+        /// Adds a record whose bytes live elsewhere until `onReset`'s closure releases them; false,
+        /// and nothing done, when that would exceed the limit.
+        package mutating func append(lent record: LogRecord, upTo limit: Int) -> Bool {
+            let count = unsafe (record.key?.count ?? 0) + (record.value?.count ?? 0)
+            guard hasRoom(forBytes: count, upTo: limit) else { return false }
+            hold(record, bytes: count)
+            return true
+        }
+
+        fileprivate mutating func hold(_ record: LogRecord, bytes count: Int) {
+            records.append(record)
+            bytes += count + LogBatch.recordOverhead
+        }
+    }
+
+    private var content = Content()
 
     /// The most bytes it takes, overhead of records included; one record alone may be larger.
     package let bytesMax: Int
 
-    /// The bytes it holds now, overhead of records included.
-    package private(set) var bytes = 0
+    package var records: ContiguousArray<LogRecord> { content.records }
+    package var bytes: Int { content.bytes }
 
     private var arena: UnsafeMutableRawBufferPointer
     private var arenaUsed = 0
@@ -33,12 +60,20 @@ package final class LogBatch {
         unsafe arena.deallocate()
     }
 
-    package var isEmpty: Bool { records.isEmpty }
+    package var isEmpty: Bool { content.records.isEmpty }
 
     /// Whether a record of so many bytes can be added without exceeding the limit. The first one
     /// always can.
     package func hasRoom(forBytes count: Int, upTo limit: Int) -> Bool {
-        records.isEmpty || bytes + count + LogBatch.recordOverhead <= limit
+        content.hasRoom(forBytes: count, upTo: limit)
+    }
+
+    /// Hands out the content to be added to, once for many records: that nobody else uses it
+    /// meanwhile is checked each time.
+    package func fill<Result, Fault: Error>(
+        _ body: (inout Content) throws(Fault) -> Result
+    ) throws(Fault) -> Result {
+        try body(&content)
     }
 
     /// Adds a record and copies its bytes; false, and nothing done, when it has no room.
@@ -57,16 +92,7 @@ package final class LogBatch {
         let record = unsafe LogRecord(
             topic: topic, partition: partition, offset: offset, append: append,
             key: key.map { unsafe copy($0) }, value: value.map { unsafe copy($0) })
-        hold(record, bytes: count)
-        return true
-    }
-
-    /// Adds a record whose bytes live elsewhere until `onReset`'s closure releases them; false, and
-    /// nothing done, when it has no room.
-    package func append(lent record: LogRecord) -> Bool {
-        let count = unsafe (record.key?.count ?? 0) + (record.value?.count ?? 0)
-        guard hasRoom(forBytes: count, upTo: bytesMax) else { return false }
-        hold(record, bytes: count)
+        content.hold(record, bytes: count)
         return true
     }
 
@@ -78,6 +104,7 @@ package final class LogBatch {
     /// Hands over the records in runs of one partition, so that what is looked up for a run need
     /// not be looked up for each record.
     package func forEachRun(_ body: (TopicPartition, ArraySlice<LogRecord>) -> Void) {
+        let records = content.records
         var first = 0
         while first < records.count {
             let place = TopicPartition(records[first].topic, records[first].partition)
@@ -94,8 +121,8 @@ package final class LogBatch {
 
     /// Empties it and keeps its memory; the bytes of all its records are gone after this.
     package func reset() {
-        records.removeAll(keepingCapacity: true)
-        bytes = 0
+        content.records.removeAll(keepingCapacity: true)
+        content.bytes = 0
         arenaUsed = 0
         for release in releases { release() }
         releases.removeAll(keepingCapacity: true)
@@ -103,11 +130,6 @@ package final class LogBatch {
             unsafe arena.deallocate()
             unsafe arena = LogBatch.allocateArena(bytesMax)
         }
-    }
-
-    private func hold(_ record: LogRecord, bytes count: Int) {
-        records.append(record)
-        bytes += count + LogBatch.recordOverhead
     }
 
     private func copy(_ source: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {

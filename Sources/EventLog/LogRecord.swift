@@ -45,6 +45,7 @@ package struct LogRecord {
     package var key: UnsafeRawBufferPointer?
     package var value: UnsafeRawBufferPointer?
 
+    @inlinable
     package init(
         topic: Topic, partition: Int, offset: Int64, append: Int64,
         key: UnsafeRawBufferPointer?, value: UnsafeRawBufferPointer?

@@ -73,7 +73,17 @@ final class FetchSource {
     func take(
         into batch: LogBatch, until bytes: Int, lent: inout ContiguousArray<LentMessage>
     ) throws(RDKafkaError) -> Taken {
-        while batch.bytes < bytes || batch.isEmpty {
+        try batch.fill { (content) throws(RDKafkaError) in
+            try unsafe take(into: &content, of: batch.bytesMax, until: bytes, &lent)
+        }
+    }
+
+    @unsafe
+    private func take(
+        into batch: inout LogBatch.Content, of bytesMax: Int, until bytes: Int,
+        _ lent: inout ContiguousArray<LentMessage>
+    ) throws(RDKafkaError) -> Taken {
+        while batch.bytes < bytes || batch.records.isEmpty {
             if next == count {
                 try receive()
                 if count == 0 { return .drained }
@@ -91,7 +101,7 @@ final class FetchSource {
             if unsafe message.pointee.offset < position {
                 // Fetched before a restart at a later position.
                 unsafe drop(message)
-            } else if unsafe !hand(message, to: batch, &lent) {
+            } else if unsafe !hand(message, to: &batch, of: bytesMax, &lent) {
                 return .enough
             }
         }
@@ -134,7 +144,8 @@ final class FetchSource {
     /// False when the batch has no room.
     @unsafe
     private func hand(
-        _ message: LentMessage, to batch: LogBatch, _ lent: inout ContiguousArray<LentMessage>
+        _ message: LentMessage, to batch: inout LogBatch.Content, of bytesMax: Int,
+        _ lent: inout ContiguousArray<LentMessage>
     ) -> Bool {
         let offset = unsafe message.pointee.offset
         let append = unsafe rd_kafka_message_timestamp(message, nil)
@@ -147,7 +158,7 @@ final class FetchSource {
         let record = unsafe LogRecord(
             topic: place.topic, partition: place.partition, offset: offset, append: append,
             key: key, value: value)
-        guard batch.append(lent: record) else { return false }
+        guard batch.append(lent: record, upTo: bytesMax) else { return false }
         unsafe lent.append(message)
         next += 1
         position = offset + 1

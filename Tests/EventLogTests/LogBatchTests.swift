@@ -27,7 +27,7 @@ struct LogBatchTests {
             let record = unsafe LogRecord(
                 topic: .session, partition: 0, offset: 0, append: 0, key: nil,
                 value: UnsafeRawBufferPointer(lent))
-            let isAdded = batch.append(lent: record)
+            let isAdded = batch.fill { $0.append(lent: record, upTo: batch.bytesMax) }
             #expect(isAdded)
             batch.onReset { released += 1 }
             batch.reset()
