@@ -120,7 +120,7 @@ extension Evaluator {
                 }
                 ownOverrides[slot] = override
                 assignPolicy(to: slot)
-                apps.slots[slot].lastSecond = headSecond(at: clock)
+                apps.slots[slot].lastSecond = Panes.headSecond(at: clock)
                 touch(slot)
             }
         }
@@ -154,7 +154,7 @@ extension Evaluator {
                 apps.slots[slot].brake.begin(in: initial, at: tick)
             }
             guard isOtherThanPublished(slot, before: apps.slots[slot].brake.state) else { continue }
-            let head = headSecond(at: tick - 1)
+            let head = Panes.headSecond(at: tick - 1)
             slide(slot, Metric.allCases, to: head)
             let plan = plans[Int(apps.slots[slot].policy)]
             let judgement = Judgement(

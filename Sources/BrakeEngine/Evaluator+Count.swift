@@ -6,15 +6,9 @@ extension Evaluator {
     /// Marks off what is remembered of crash events from what is remembered of crashed sessions.
     private static let crashedSessionSalt: UInt64 = 0x9e37_79b9_7f4a_7c15
 
-    /// The newest second of windows at a clock, as stored.
-    @inline(__always)
-    func headSecond(at time: Int64) -> UInt32 {
-        UInt32(clamping: min(Panes.second(ofMilliseconds: time), Panes.secondMax))
-    }
-
     @inline(__always)
     mutating func count(_ event: Event, in slot: UInt32) {
-        apps.slots[slot].lastSecond = headSecond(at: clock)
+        apps.slots[slot].lastSecond = now.second
         let time = EventTime(at: event.at, sent: event.sent, append: event.append)
         note(event, time)
         let second = Panes.second(ofMilliseconds: time.time)
@@ -48,17 +42,10 @@ extension Evaluator {
         tallied.convertedTimes += Int64(event.convertedTimes)
         if time.isShifted { tallied.shifted += 1 }
         if time.isFuture { tallied.future += 1 }
-        if Self.isExpired(time.time, at: clock) { tallied.expired += 1 }
+        if time.time < now.expiredBefore { tallied.expired += 1 }
         checksum &+= StableHash.combine(
             event.appHash ^ event.meaning.checksumBits,
             UInt64(bitPattern: time.time) ^ event.idHash ^ event.sessionHash)
-    }
-
-    /// Whether a time is before the longest window at a clock. Static, like others that are asked
-    /// for every event: a method that changes nothing is given a copy of the evaluator's fields.
-    private static func isExpired(_ time: Int64, at clock: Int64) -> Bool {
-        let newest = (Panes.second(ofMilliseconds: clock - 1)) / 60
-        return Panes.second(ofMilliseconds: time) < (newest - Int64(Panes.perWindow) + 1) * 60
     }
 
     private mutating func countStart(_ event: Event, at second: Int64, in slot: UInt32) {

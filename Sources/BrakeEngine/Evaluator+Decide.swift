@@ -60,7 +60,7 @@ extension Evaluator {
         tallied.looks += 1
         apps.slots[slot].isTouched = false
         if apps.slots[slot].due <= tick { apps.slots[slot].due = AppSlot.notDue }
-        let head = headSecond(at: tick - 1)
+        let head = Panes.headSecond(at: tick - 1)
         // After an hour and more without an event nothing is left: give all rows back.
         let isOver = Int64(head) - Int64(apps.slots[slot].lastSecond) > Panes.hourSeconds
         slide(slot, isOver ? Metric.allCases : Metric.decisive, to: head)
@@ -190,7 +190,8 @@ extension Evaluator {
         counts.crashedSessions = rows.sum(app[.crashedSessions], window: window)
         counts.crashingSessions = rows.sum(app[.crashingSessions], window: window)
         counts.crashedDevices =
-            crashedDevices(of: slot)?.count(window: window, head: headSecond(at: tick - 1)) ?? 0
+            crashedDevices(of: slot)?.count(window: window, head: Panes.headSecond(at: tick - 1))
+            ?? 0
         counts.softErrors = rows.sum(app[.softErrors], window: window)
         counts.alive = rated.alive
         counts.impressions = rows.sum(app[.impressions], window: window)

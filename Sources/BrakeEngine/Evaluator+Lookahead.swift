@@ -13,9 +13,14 @@ extension Evaluator {
     mutating func warm(_ batch: EventBatch, _ places: Range<Int>) {
         var slots = InlineArray<32, UInt32>(repeating: 0)
         var heat: UInt32 = 0
+        var last = (name: UInt32.max, slot: UInt32.max)
         for place in places {
             let event = batch.events[place]
-            slots[place &- places.lowerBound] = apps.guess(event.appHash) ?? .max
+            // Events of one record share their app's id.
+            if event.nameOffset != last.name {
+                last = (event.nameOffset, apps.guess(event.appHash) ?? .max)
+            }
+            slots[place &- places.lowerBound] = last.slot
             if event.meaning == .start, event.sessionHash != 0 {
                 heat &+= seenSessions.touch(
                     StableHash.combine(event.appHash, event.sessionHash))

@@ -45,7 +45,7 @@ extension Evaluator {
             apps.slots[slot].brake.calmSince = BrakeState.never
             apps.slots[slot].brake.heldSince = BrakeState.never
         }
-        controls.overrides.removeAll { $0.endTick <= clock }
+        controls.overrides = controls.overrides.filter { $0.endTick > clock }
         enlistOverrides()
         touchAll()
         // Overrides may have begun or ended meanwhile.

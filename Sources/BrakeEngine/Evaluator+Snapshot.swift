@@ -123,7 +123,7 @@ extension Evaluator {
 
     /// What has ended by the clock has been told of, and its apps are held no more.
     private mutating func restoreOverrides() {
-        controls.overrides.removeAll { $0.endTick <= clock }
+        controls.overrides = controls.overrides.filter { $0.endTick > clock }
         enlistOverrides()
         if clock == Self.notStarted, !controls.overrides.isEmpty { overrideTick = Self.firstClock }
         updateNextDecision()
@@ -175,7 +175,7 @@ extension Evaluator {
         brake.silenceBaseline = UInt32(try reader.number(upTo: Int(UInt32.max)))
         apps.slots[slot].revision = UInt32(try reader.number(upTo: Int(UInt32.max)))
         apps.slots[slot].lastSecond = UInt32(
-            try reader.number(upTo: Int(headSecond(at: max(clock, 0)))))
+            try reader.number(upTo: Int(Panes.headSecond(at: max(clock, 0)))))
         brake.since = try time(from: &reader) ?? 0
         brake.calmSince = try time(from: &reader) ?? BrakeState.never
         brake.heldSince = try time(from: &reader) ?? BrakeState.never
@@ -195,7 +195,7 @@ extension Evaluator {
     ) throws(RestoreFault) -> RowReference {
         let count = try reader.number(upTo: Panes.windows * Panes.perWindow)
         guard count > 0 else { return .none }
-        let head = UInt32(try reader.number(upTo: Int(headSecond(at: max(clock, 0)))))
+        let head = UInt32(try reader.number(upTo: Int(Panes.headSecond(at: max(clock, 0)))))
         restoredPanes.removeAll(keepingCapacity: true)
         var (place, most): (Int, UInt32) = (0, 0)
         for index in 0..<count {

@@ -54,7 +54,7 @@ extension Evaluator {
     /// Tells what has changed of all indexes, at a full minute.
     mutating func tellStress(at tick: Int64, into decisions: inout Decisions) {
         var told: [(change: StressChange, slot: UInt32, told: StressTold)] = []
-        for slot in stress.slide(to: headSecond(at: tick - 1)) {
+        for slot in stress.slide(to: Panes.headSecond(at: tick - 1)) {
             apps.slots[slot].isStressed = false
             let change = StressChange(app: apps.name(of: slot), clock: tick, index: nil)
             told.append((change, slot, StressTold()))
@@ -235,7 +235,7 @@ extension Evaluator {
             guard apps.slots[slot].isStressed, !stress.has(slot: slot, country: country) else {
                 throw .damaged
             }
-            let head = UInt32(try reader.number(upTo: Int(headSecond(at: max(clock, 0)))))
+            let head = UInt32(try reader.number(upTo: Int(Panes.headSecond(at: max(clock, 0)))))
             var row = StressRow(slot: slot, country: country, head: head)
             for _ in 0..<(try reader.number(upTo: StressRow.panesCount)) {
                 let place = try reader.number(upTo: StressRow.panesCount - 1)

@@ -37,7 +37,12 @@ package struct Evaluator: ~Copyable {
     static let notStarted = Int64.min
 
     /// C: every record before it has been counted. `Evaluator.notStarted` at first.
-    package internal(set) var clock = Evaluator.notStarted
+    package internal(set) var clock: Int64 {
+        get { now.clock }
+        set { now = Moment(newValue) }
+    }
+    /// The clock, with what is asked of it for each event.
+    private(set) var now = Moment(Evaluator.notStarted)
     var tallied = Tallies()
     /// Rolls over every counted event and every change: two evaluators that agree have the same.
     package internal(set) var checksum: UInt64 = 0

@@ -19,6 +19,12 @@ enum Panes {
         return floor + secondsOffset
     }
 
+    /// The newest second of windows at a clock, as stored.
+    @inline(__always)
+    static func headSecond(at time: Int64) -> UInt32 {
+        UInt32(clamping: min(second(ofMilliseconds: time), secondMax))
+    }
+
     @inline(__always)
     static func pane(ofSecond second: UInt32, window: Int) -> UInt32 {
         switch window {

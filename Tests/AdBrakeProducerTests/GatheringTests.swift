@@ -38,7 +38,7 @@ import Testing
 
     /// The counts of ads in every window of every app.
     private static func windows(_ evaluator: inout Evaluator) -> [[Int]] {
-        let head = evaluator.headSecond(at: evaluator.clock - 1)
+        let head = Panes.headSecond(at: evaluator.clock - 1)
         var all: [[Int]] = []
         for slot in 0..<UInt32(evaluator.appCount) {
             var counts: [Int] = []
