@@ -3,11 +3,11 @@
 internal import BrakeModel
 internal import CSimdJSON
 
-extension brake_json_event {
+extension RawEvent {
     /// Makes sure that it is an object of a size that we take, and returns its type.
     @inline(__always)
     func checkedType() throws(Rejection) -> EventType {
-        guard is_object else { throw .notAnObject }
+        guard isObject else { throw .notAnObject }
         guard length <= EventDecoder.eventBytesMax else { throw .tooLarge }
         return try eventType()
     }
@@ -27,32 +27,33 @@ extension brake_json_event {
     ) throws(Rejection) -> Event {
         let meaning = try meaning(as: type)
         let id = try id.hash(charactersMax: EventDecoder.idCharactersMax)
-        let device = try device.hash(charactersMax: EventDecoder.idCharactersMax)
+        // Of ads and signals nobody asks whose device it was.
+        let isAd = type == .adEvent || meaning == .signal
+        if isAd { _ = try device.hasID(charactersMax: EventDecoder.idCharactersMax) }
+        let device =
+            isAd ? 0 : try device.hash(charactersMax: EventDecoder.idCharactersMax)
         let session = try session.hash(charactersMax: EventDecoder.eventBytesMax)
         let at = try DeviceTime(at)
         let sent = try DeviceTime(sent)
-        let sessionAt = type == .crash ? try DeviceTime(sessionStart: session_at) : nil
+        let begin = type == .crash ? try DeviceTime(sessionStart: sessionAt) : nil
         var converted: UInt8 = at?.isConverted == true ? 1 : 0
         if sent?.isConverted == true { converted += 1 }
-        if sessionAt?.isConverted == true { converted += 1 }
+        if begin?.isConverted == true { converted += 1 }
         var event = Event(
             appHash: appHash, meaning: meaning, append: append,
             at: at?.milliseconds ?? Event.noTime, sent: sent?.milliseconds ?? Event.noTime,
-            sessionAt: sessionAt?.milliseconds ?? Event.noTime, idHash: id, sessionHash: session,
+            sessionAt: begin?.milliseconds ?? Event.noTime, idHash: id, sessionHash: session,
             deviceHash: device, convertedTimes: converted)
         if type == .adEvent, count.kind != BRAKE_JSON_ABSENT {
             event.count = try count.eventCount()
         }
-        if type == .adEvent || meaning == .signal {
+        if isAd {
             event.circumstances = AdCircumstances(
                 country: country.countryNumber,
-                dismissMilliseconds: dismiss_delay_ms.delayMilliseconds ?? 0)
+                dismissMilliseconds: dismissDelay.delayMilliseconds ?? 0)
         }
         return event
     }
-
-    /// Where it lies in the document.
-    var range: Range<Int> { Int(start)..<Int(start) + Int(length) }
 
     /// The event id for a report about a rejected event, nil where there is none that can be told.
     var readableID: String? {

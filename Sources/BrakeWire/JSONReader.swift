@@ -9,10 +9,8 @@ internal import CSimdJSON
 @safe
 final class JSONReader {
     /// The event read last. Its texts are valid until the reader opens another document.
-    var event: brake_json_event {
-        @inline(__always)
-        unsafeAddress { unsafe UnsafePointer(last) }
-    }
+    @inline(__always)
+    var event: RawEvent { unsafe RawEvent(last) }
     /// What the document as a whole is.
     private(set) var kind = BRAKE_JSON_ABSENT
     // Both made and destroyed with this object, used by nobody else.

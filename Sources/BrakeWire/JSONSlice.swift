@@ -27,22 +27,24 @@ extension brake_json_slice {
     @inline(__always)
     func matches(_ word: StaticString) -> Bool {
         guard kind == BRAKE_JSON_TEXT, Int(length) == word.utf8CodeUnitCount else { return false }
-        let bytes = unsafe text
-        for index in 0..<Int(length) where unsafe bytes[index] != word.utf8Start[index] {
-            return false
+        return unsafe brake_json_is(bytes, word.utf8Start, word.utf8CodeUnitCount)
+    }
+
+    /// Whether an optional text is there that is not empty; it must not be too long.
+    @inline(__always)
+    func hasID(charactersMax: Int) throws(Rejection) -> Bool {
+        if isAbsent { return false }
+        guard kind == BRAKE_JSON_TEXT else { throw .badField }
+        if Int(length) > charactersMax {
+            guard unsafe scalarCount(text) <= charactersMax else { throw .badField }
         }
-        return true
+        return length > 0
     }
 
     /// An optional text's hash, 0 when it is absent or empty.
     @inline(__always)
     func hash(charactersMax: Int) throws(Rejection) -> UInt64 {
-        if isAbsent { return 0 }
-        guard kind == BRAKE_JSON_TEXT else { throw .badField }
-        if length == 0 { return 0 }
-        if Int(length) > charactersMax {
-            guard unsafe scalarCount(text) <= charactersMax else { throw .badField }
-        }
+        guard try hasID(charactersMax: charactersMax) else { return 0 }
         return unsafe StableHash.of(text)
     }
 

@@ -3,7 +3,7 @@
 internal import BrakeModel
 internal import CSimdJSON
 
-extension brake_json_event {
+extension RawEvent {
     /// The event's type, which every record must say.
     @inline(__always)
     func eventType() throws(Rejection) -> EventType {
@@ -51,9 +51,9 @@ extension brake_json_event {
 
     private func adEventMeaning() throws(Rejection) -> EventMeaning {
         try event.checkIsWord()
-        let failure = try AdFailure(errorCode: error_code, os: os)
+        let failure = try AdFailure(errorCode: errorCode, os: os)
         if event.matches("shown") { return .impression }
-        if event.matches("dismissed"), dismiss_delay_ms.delayMilliseconds != nil {
+        if event.matches("dismissed"), dismissDelay.delayMilliseconds != nil {
             return .dismissal
         }
         let isFailed = event.matches("load_failed") || event.matches("show_failed")

@@ -82,7 +82,7 @@ struct RecordDecoding {
 
     @inline(__always)
     private mutating func event(
-        _ raw: borrowing brake_json_event, into batch: inout EventBatch
+        _ raw: RawEvent, into batch: inout EventBatch
     ) throws(Rejection) -> Event {
         let type = try raw.checkedType()
         guard self.type == nil || self.type == type else { throw .wrongType }
@@ -105,7 +105,7 @@ struct RecordDecoding {
     /// The app of an event, which must be the first that is taken.
     @inline(__always)
     private func checkedFirstApp(
-        _ raw: borrowing brake_json_event
+        _ raw: RawEvent
     ) throws(Rejection) -> UnsafeRawBufferPointer {
         let app = unsafe try raw.checkedApp()
         if case .topic(_, let key) = source {
@@ -125,7 +125,7 @@ struct RecordDecoding {
     }
 }
 
-extension brake_json_event {
+extension RawEvent {
     /// The report about this event, in a document that begins at the offset.
     func rejected(_ reason: Rejection, index: Int?, offset: Int) -> RejectedEvent {
         let bytes = range.lowerBound + offset..<range.upperBound + offset

@@ -1,7 +1,6 @@
 // The events of one upload, gathered by type and app.
 
 internal import BrakeModel
-internal import CSimdJSON
 
 /// Gathers good events into records no larger than a record may be.
 struct UploadGrouping {
@@ -19,7 +18,7 @@ struct UploadGrouping {
 
     /// Takes an event of a document that begins at the offset within the body.
     mutating func take(
-        _ event: borrowing brake_json_event, index: Int, offset: Int,
+        _ event: RawEvent, index: Int, offset: Int,
         of body: UnsafeRawBufferPointer
     ) {
         do {
@@ -43,7 +42,7 @@ struct UploadGrouping {
 
     /// The evaluator would judge the event by the same checks; its append time does not matter
     /// here.
-    private func check(_ event: borrowing brake_json_event) throws(Rejection) -> Group {
+    private func check(_ event: RawEvent) throws(Rejection) -> Group {
         let type = try event.checkedType()
         let bytes = unsafe try event.checkedApp()
         _ = try event.checkedEvent(as: type, appHash: 0, append: 0)

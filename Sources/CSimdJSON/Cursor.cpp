@@ -2,18 +2,7 @@
 
 #include "Cursor.hpp"
 
-#include <cstring>
-
 namespace brake {
-
-namespace {
-
-template <size_t size>
-bool is_word(const uint8_t *bytes, uint32_t length, const char (&word)[size]) {
-    return length == size - 1 && std::memcmp(bytes, word, size - 1) == 0;
-}
-
-}  // namespace
 
 // Text that may have escapes, without them.
 bool Cursor::unescape(brake_json_slice &text) {

@@ -5,12 +5,20 @@
 #ifndef ADBRAKE_CURSOR_HPP
 #define ADBRAKE_CURSOR_HPP
 
+#include <cstring>
+
 #include "include/CSimdJSON.h"
 
 namespace brake {
 
 // Deeper documents are refused, so that nesting costs a bit a level and no stack.
 constexpr unsigned depth_max = 64;
+
+// Whether these bytes are this word.
+template <size_t size>
+bool is_word(const uint8_t *bytes, uint32_t length, const char (&word)[size]) {
+    return length == size - 1 && std::memcmp(bytes, word, size - 1) == 0;
+}
 
 inline bool is_digit(uint8_t byte) { return byte >= '0' && byte <= '9'; }
 

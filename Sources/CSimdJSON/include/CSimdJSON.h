@@ -58,6 +58,7 @@ typedef struct BRAKE_SAFE BRAKE_UNIQUE {
     brake_json_slice at, sent, session_at;
     brake_json_slice phase, foreground, fatal, kind, severity, signal, event, error_code, count;
     brake_json_slice country, dismiss_delay_ms;
+    brake_json_slice ignored;  // the value of some other key
 } brake_json_event;
 
 typedef enum : uint8_t {
@@ -79,6 +80,12 @@ void brake_json_destroy(brake_json *json);
 // Starts a document. The bytes must stay until the parser is used for another one. False when its
 // UTF-8 or a string is broken, nothing is there, or it is larger than the parser allows.
 bool brake_json_open(brake_json *json, const uint8_t *bytes, size_t length);
+
+// Whether these bytes are those of a word of this length; of a length that is known when it is
+// compiled, the comparison is one of a register or two.
+static inline bool brake_json_is(const uint8_t *bytes, const uint8_t *word, size_t length) {
+    return __builtin_memcmp(bytes, word, length) == 0;
+}
 
 // The kind of the value which comes next.
 brake_json_kind brake_json_peek(const brake_json *json);
