@@ -36,7 +36,7 @@ extension Evaluator {
         }
         if isOverrideTick { holdAll(at: tick, into: &decisions) }
         if stressTick == tick { tellStress(at: tick, into: &decisions) }
-        decisions.changes[firstChange...].sort { $0.app < $1.app }
+        Self.sortByApp(&decisions.changes, from: firstChange)
         // In sorted order: in which order apps were looked at may differ after a restore.
         for change in decisions.changes[firstChange...] {
             checksum = StableHash.combine(
@@ -50,6 +50,13 @@ extension Evaluator {
             ($0.app?.text ?? "", $0.kind.rawValue) < ($1.app?.text ?? "", $1.kind.rawValue)
         }
         updateNextDecision()
+    }
+
+    /// Sorts their places: a change is large, and sorting moves what it sorts again and again.
+    private static func sortByApp(_ changes: inout [ThrottleChange], from first: Int) {
+        guard changes.count - first > 1 else { return }
+        let places = (first..<changes.count).sorted { changes[$0].app < changes[$1].app }
+        changes.replaceSubrange(first..., with: places.map { changes[$0] })
     }
 
     mutating func updateNextDecision() {

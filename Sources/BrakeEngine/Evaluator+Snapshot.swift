@@ -61,15 +61,18 @@ extension Evaluator {
     /// The panes of a row that hold something: how many, then the distance and count of each.
     private func write(_ row: RowReference, to writer: inout SnapshotWriter) {
         guard !row.isNone else { return writer.write(0) }
-        var count = 0
-        rows.forEachPane(row) { _, _ in count += 1 }
-        writer.write(count)
+        writer.panes.removeAll(keepingCapacity: true)
+        rows.forEachPane(row) { place, count in
+            writer.panes.append(PaneCount(place: UInt8(truncatingIfNeeded: place), count: count))
+        }
+        writer.write(writer.panes.count)
         writer.write(UInt64(rows.head(row)))
         var last = 0
-        rows.forEachPane(row) { place, count in
-            writer.write(UInt64(truncatingIfNeeded: place - last))
-            writer.write(UInt64(count))
-            last = place
+        for index in writer.panes.indices {
+            let pane = writer.panes[index]
+            writer.write(UInt64(truncatingIfNeeded: Int(pane.place) - last))
+            writer.write(UInt64(pane.count))
+            last = Int(pane.place)
         }
     }
 

@@ -108,10 +108,25 @@ struct PaneRow<
         return wide
     }
 
-    /// Hands over the panes that hold something, in order of place.
+    /// Hands over the panes of a row that hold something, in order of place. Static, of a row where
+    /// it lies: a method that changes nothing is given a copy.
+    @unsafe
     @inline(__always)
-    func forEachPane(_ body: (_ place: Int, _ count: UInt32) -> Void) {
-        for place in 0..<panes.count where panes[place] > 0 { body(place, UInt32(panes[place])) }
+    static func forEachPane(
+        of row: UnsafePointer<Self>, _ body: (_ place: Int, _ count: UInt32) -> Void
+    ) {
+        for window in 0..<Panes.windows {
+            let end = (window + 1) * Panes.perWindow
+            var place = end - Panes.perWindow
+            // Most rows hold little: done when all of it is found.
+            var left = unsafe row.pointee.sums[window]
+            while left > 0, place < end {
+                let count = unsafe row.pointee.panes[place]
+                if count > 0 { body(place, UInt32(count)) }
+                left &-= Sum(truncatingIfNeeded: count)
+                place += 1
+            }
+        }
     }
 
     /// Fills an empty row with panes, whose counts its counters can hold.

@@ -143,9 +143,9 @@ struct RowPool: ~Copyable {
     func forEachPane(_ row: RowReference, _ body: (_ place: Int, _ count: UInt32) -> Void) {
         switch row.width {
         case .none: return
-        case .one: ones[row.index].forEachPane(body)
-        case .two: twos[row.index].forEachPane(body)
-        case .four: fours[row.index].forEachPane(body)
+        case .one: unsafe One.forEachPane(of: ones.place(of: row.index), body)
+        case .two: unsafe Two.forEachPane(of: twos.place(of: row.index), body)
+        case .four: unsafe Four.forEachPane(of: fours.place(of: row.index), body)
         }
     }
 

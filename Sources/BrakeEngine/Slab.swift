@@ -55,12 +55,17 @@ struct Slab<Element: SlabElement>: ~Copyable {
     /// Gives an element back.
     mutating func deallocate(_ index: UInt32) { free.append(index) }
 
+    /// Where an element lies, until the slab ends.
+    @unsafe
+    @inline(__always)
+    func place(of index: UInt32) -> UnsafePointer<Element> {
+        let chunk = unsafe chunks[Int(index &>> Self.chunkShift)]
+        return unsafe UnsafePointer(chunk + Int(index) & (Self.chunkCount - 1))
+    }
+
     subscript(index: UInt32) -> Element {
         @inline(__always)
-        unsafeAddress {
-            let chunk = unsafe chunks[Int(index &>> Self.chunkShift)]
-            return unsafe UnsafePointer(chunk + Int(index) & (Self.chunkCount - 1))
-        }
+        unsafeAddress { unsafe place(of: index) }
         @inline(__always)
         unsafeMutableAddress {
             let chunk = unsafe chunks[Int(index &>> Self.chunkShift)]

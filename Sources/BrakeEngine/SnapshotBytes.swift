@@ -13,6 +13,8 @@ package enum RestoreFault: Error, Sendable, Equatable {
 /// Appends numbers, seven bits a byte, the least significant first.
 struct SnapshotWriter {
     var bytes: [UInt8] = []
+    /// Of the row that is being written.
+    var panes: ContiguousArray<PaneCount> = []
 
     @inline(__always)
     mutating func write(_ number: UInt64) {

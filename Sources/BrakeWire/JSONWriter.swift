@@ -106,13 +106,20 @@ package struct JSONWriter {
         var text = text
         text.withUTF8 { utf8 in
             // Most texts are keys, words and ids: as they are.
-            if unsafe utf8.allSatisfy({ !JSONWriter.needsEscape($0) }) {
+            if unsafe !JSONWriter.needsEscapes(utf8) {
                 unsafe bytes.append(contentsOf: utf8)
             } else {
                 for index in 0..<utf8.count { unsafe append(escaped: utf8[index]) }
             }
         }
         bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func needsEscapes(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var found = false
+        // To the end, whatever is found: so the compiler takes many bytes at a time.
+        for index in 0..<bytes.count { found = unsafe needsEscape(bytes[index]) || found }
+        return found
     }
 
     @inline(__always)

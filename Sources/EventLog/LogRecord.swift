@@ -45,7 +45,6 @@ package struct LogRecord {
     package var key: UnsafeRawBufferPointer?
     package var value: UnsafeRawBufferPointer?
 
-    @inlinable
     package init(
         topic: Topic, partition: Int, offset: Int64, append: Int64,
         key: UnsafeRawBufferPointer?, value: UnsafeRawBufferPointer?
