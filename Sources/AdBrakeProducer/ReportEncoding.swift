@@ -105,11 +105,11 @@ extension JSONWriter {
         write("revision", report.revision)
     }
 
-    private mutating func write(_ key: String, _ value: String?) {
+    private mutating func write(_ key: StaticString, _ value: String?) {
         if let value { field(key, value) }
     }
 
-    private mutating func write(_ key: String, _ value: Int64?) {
+    private mutating func write(_ key: StaticString, _ value: Int64?) {
         if let value { field(key, value) }
     }
 }

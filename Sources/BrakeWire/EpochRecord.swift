@@ -118,7 +118,9 @@ extension EpochRecord {
                 record.field("partition", partition)
                 record.field("clock", clock)
                 record.object("offsets") { list in
-                    for type in EventType.allCases { list.field(type.name, offsets[type]) }
+                    for type in EventType.allCases {
+                        list.field(foreign: type.name, offsets[type])
+                    }
                     list.field("control", offsets.control)
                 }
                 record.array("policies") { $0.write(policies) }

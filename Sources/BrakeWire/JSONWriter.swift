@@ -24,44 +24,77 @@ package struct JSONWriter {
         nest("[", "]", body)
     }
 
-    /// A key; its value is what is written next.
-    package mutating func key(_ key: String) {
+    /// A key that needs no escape; its value is what is written next.
+    package mutating func key(_ key: StaticString) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        unsafe bytes.append(
+            contentsOf: UnsafeBufferPointer(
+                start: key.utf8Start, count: key.utf8CodeUnitCount))
+        bytes.append(UInt8(ascii: "\""))
+        endKey()
+    }
+
+    /// A key that somebody else has made.
+    package mutating func key(foreign key: String) {
         string(key)
+        endKey()
+    }
+
+    private mutating func endKey() {
         bytes.append(UInt8(ascii: ":"))
         needsComma = false
     }
 
-    package mutating func field(_ key: String, _ value: String?) {
+    package mutating func field(_ key: StaticString, _ value: String?) {
         self.key(key)
         if let value { string(value) } else { null() }
     }
 
-    package mutating func field(_ key: String, _ value: some BinaryInteger) {
+    package mutating func field(_ key: StaticString, _ value: some FixedWidthInteger) {
         self.key(key)
         integer(value)
     }
 
-    package mutating func field(_ key: String, _ value: Double?) {
+    package mutating func field(foreign key: String, _ value: some FixedWidthInteger) {
+        self.key(foreign: key)
+        integer(value)
+    }
+
+    package mutating func field(_ key: StaticString, _ value: Double?) {
         self.key(key)
         if let value { real(value) } else { null() }
     }
 
-    package mutating func field(_ key: String, _ value: Bool) {
+    package mutating func field(_ key: StaticString, _ value: Bool) {
         self.key(key)
         bool(value)
     }
 
-    package mutating func object(_ key: String, _ body: (inout JSONWriter) -> Void) {
+    package mutating func object(_ key: StaticString, _ body: (inout JSONWriter) -> Void) {
         self.key(key)
         object(body)
     }
 
-    package mutating func array(_ key: String, _ body: (inout JSONWriter) -> Void) {
+    package mutating func array(_ key: StaticString, _ body: (inout JSONWriter) -> Void) {
         self.key(key)
         array(body)
     }
 
-    package mutating func integer(_ value: some BinaryInteger) { scalar(value.description) }
+    package mutating func integer(_ value: some FixedWidthInteger) {
+        separate()
+        if value < 0 { bytes.append(UInt8(ascii: "-")) }
+        // From the last digit to the first: those of 64 bits are 20 at most.
+        var digits = InlineArray<20, UInt8>(repeating: 0)
+        var first = digits.count
+        var rest = UInt64(value.magnitude)
+        repeat {
+            first -= 1
+            digits[first] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        for place in first..<digits.count { bytes.append(digits[place]) }
+    }
 
     /// The shortest digits that give this number back; null for what JSON cannot say.
     package mutating func real(_ value: Double) {
@@ -87,7 +120,7 @@ package struct JSONWriter {
         case .object(let fields):
             object { object in
                 for field in fields {
-                    object.key(field.key)
+                    object.key(foreign: field.key)
                     object.write(field.value)
                 }
             }

@@ -226,7 +226,7 @@ struct RemoteConfigTemplate: Sendable {
     /// A key with its value, without braces around.
     private static func member(_ key: String, _ body: (inout JSONWriter) -> Void) -> [UInt8] {
         JSONWriter.bytes { json in
-            json.key(key)
+            json.key(foreign: key)
             body(&json)
         }
     }
@@ -240,7 +240,7 @@ extension JSONWriter {
     fileprivate mutating func writeValues(_ values: [(name: String, value: String)]) {
         object { object in
             for (name, value) in values {
-                object.key(name)
+                object.key(foreign: name)
                 object.writeValue(value)
             }
         }

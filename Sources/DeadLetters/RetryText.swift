@@ -12,10 +12,12 @@ extension DeadRetry.Outcome {
                 line.field("events", events)
                 line.field("retried_before", retriedBefore)
                 line.object("still_refused") { line in
-                    for (reason, count) in refusedByName { line.field(reason, count) }
+                    for (reason, count) in refusedByName { line.field(foreign: reason, count) }
                 }
                 line.object("left") { line in
-                    for (obstacle, count) in leftByName { line.field(obstacle.rawValue, count) }
+                    for (obstacle, count) in leftByName {
+                        line.field(foreign: obstacle.rawValue, count)
+                    }
                 }
             }
         }

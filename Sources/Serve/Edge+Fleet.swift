@@ -82,7 +82,7 @@ extension Edge {
     }
 
     private func list<Entry>(
-        _ name: String, _ entries: [Entry], _ write: (inout JSONWriter, Entry) -> Void
+        _ name: StaticString, _ entries: [Entry], _ write: (inout JSONWriter, Entry) -> Void
     ) -> Response {
         let body = JSONWriter.bytes { body in
             body.object { body in

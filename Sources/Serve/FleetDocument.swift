@@ -23,7 +23,7 @@ struct FleetDocument {
                 body.field("issued_at", now)
                 body.object("counts") { list in
                     for state in ThrottleState.allCases {
-                        list.field(state.name, counts[state.severity])
+                        list.field(foreign: state.name, counts[state.severity])
                     }
                 }
                 body.field("ready", isReady)

@@ -164,7 +164,8 @@ enum DeadCommand: Subcommand {
     private static func line(_ group: DeadCount.Group, _ key: DeadCount.Key) -> [UInt8] {
         let bytes = JSONWriter.bytes { line in
             line.object { line in
-                line.field(key.rawValue, group.value)
+                line.key(foreign: key.rawValue)
+                line.string(group.value)
                 line.field("letters", group.letters)
                 line.field("retried", group.retried)
             }

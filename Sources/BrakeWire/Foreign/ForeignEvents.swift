@@ -26,14 +26,14 @@ package struct ForeignEvents: Sendable, Equatable {
         private(set) var writer = JSONWriter(capacity: 256)
 
         /// A text that is carried along, cut when it is too long; nothing when it is absent.
-        mutating func text(_ key: String, _ value: String?) {
+        mutating func text(_ key: StaticString, _ value: String?) {
             guard let value, !value.isEmpty else { return }
             let cut = value.utf8.prefix(ForeignEvents.textBytesMax)
             writer.field(key, String(decoding: cut, as: UTF8.self))
         }
 
         /// A text that decides who is the same.
-        mutating func id(_ key: String, _ value: String?) {
+        mutating func id(_ key: StaticString, _ value: String?) {
             guard let value, !value.isEmpty else { return }
             writer.field(
                 key,
@@ -42,11 +42,11 @@ package struct ForeignEvents: Sendable, Equatable {
         }
 
         /// ms since 1970.
-        mutating func time(_ key: String, _ value: Int64?) {
+        mutating func time(_ key: StaticString, _ value: Int64?) {
             if let value { writer.field(key, value) }
         }
 
-        mutating func bool(_ key: String, _ value: Bool) { writer.field(key, value) }
+        mutating func bool(_ key: StaticString, _ value: Bool) { writer.field(key, value) }
     }
 
     /// How many more events there may be.
