@@ -9,7 +9,7 @@ import KafkaLog
 import Runtime
 
 let arguments = CommandLine.arguments
-guard arguments.count >= 2 else {
+guard arguments.count >= 2, !arguments[1].hasPrefix("-") else {
     print("usage: KafkaBench HOST:PORT [PREFIX] [PARTITIONS]")
     exit(2)
 }
