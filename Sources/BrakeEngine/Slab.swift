@@ -58,18 +58,15 @@ struct Slab<Element: SlabElement>: ~Copyable {
     /// Where an element lies, until the slab ends.
     @unsafe
     @inline(__always)
-    func place(of index: UInt32) -> UnsafePointer<Element> {
+    func place(of index: UInt32) -> UnsafeMutablePointer<Element> {
         let chunk = unsafe chunks[Int(index &>> Self.chunkShift)]
-        return unsafe UnsafePointer(chunk + Int(index) & (Self.chunkCount - 1))
+        return unsafe chunk + Int(index) & (Self.chunkCount - 1)
     }
 
     subscript(index: UInt32) -> Element {
         @inline(__always)
-        unsafeAddress { unsafe place(of: index) }
+        unsafeAddress { unsafe UnsafePointer(place(of: index)) }
         @inline(__always)
-        unsafeMutableAddress {
-            let chunk = unsafe chunks[Int(index &>> Self.chunkShift)]
-            return unsafe chunk + Int(index) & (Self.chunkCount - 1)
-        }
+        unsafeMutableAddress { unsafe place(of: index) }
     }
 }
