@@ -14,22 +14,37 @@ public enum StableHash {
     /// The hash of the bytes; never 0, which stands for "no text".
     @inlinable
     public static func of(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
-        var hash = first ^ UInt64(truncatingIfNeeded: bytes.count)
+        let size = bytes.count
+        var hash = first ^ UInt64(truncatingIfNeeded: size)
         var index = 0
-        while index &+ 8 <= bytes.count {
-            let word = unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-            hash = fold(hash ^ UInt64(littleEndian: word), second)
+        while index &+ 8 <= size {
+            hash = unsafe fold(hash ^ word(bytes, at: index), second)
             index &+= 8
         }
-        var last: UInt64 = 0
-        var shift: UInt64 = 0
-        while index < bytes.count {
-            last |= unsafe UInt64(bytes[index]) << shift
-            shift &+= 8
-            index &+= 1
-        }
-        hash = fold(hash ^ last ^ third, second &+ hash)
+        hash = unsafe fold(hash ^ rest(bytes, from: index) ^ third, second &+ hash)
         return hash == 0 ? first : hash
+    }
+
+    @inlinable @inline(__always)
+    static func word(_ bytes: UnsafeRawBufferPointer, at index: Int) -> UInt64 {
+        unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+    }
+
+    /// The bytes that make no whole word, the first of them lowest; 0 when there are none.
+    @inlinable @inline(__always)
+    static func rest(_ bytes: UnsafeRawBufferPointer, from index: Int) -> UInt64 {
+        let size = bytes.count
+        if index == size { return 0 }
+        if size > 8 {
+            // The end of a word that reaches back into the one before.
+            let known = UInt64(8 &- (size &- index))
+            return unsafe word(bytes, at: size &- 8) &>> (8 &* known)
+        }
+        var rest: UInt64 = 0
+        for place in index..<size {
+            rest |= unsafe UInt64(bytes[place]) &<< UInt64(8 &* (place &- index))
+        }
+        return rest
     }
 
     /// The hash of the text's UTF-8.

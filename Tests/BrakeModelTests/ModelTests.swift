@@ -33,6 +33,34 @@ import Testing
             ])
     }
 
+    @Test("of any length a hash is that of its words, one after the other")
+    func hashesOfAnyLength() {
+        for count in 0...80 {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 151 &+ count) }
+            let hash = unsafe bytes.withUnsafeBytes { unsafe StableHash.of($0) }
+            #expect(hash == plainHash(bytes), "\(count) bytes")
+        }
+    }
+
+    /// As the snapshot format has it, a byte at a time.
+    private func plainHash(_ bytes: [UInt8]) -> UInt64 {
+        func fold(_ one: UInt64, _ other: UInt64) -> UInt64 {
+            let product = one.multipliedFullWidth(by: other)
+            return product.high ^ product.low
+        }
+        func word(_ places: Range<Int>) -> UInt64 {
+            places.reversed().reduce(0) { $0 << 8 | UInt64(bytes[$1]) }
+        }
+        let (first, second) = (0x243f_6a88_85a3_08d3 as UInt64, 0x1319_8a2e_0370_7344 as UInt64)
+        var hash = first ^ UInt64(bytes.count)
+        let whole = bytes.count / 8 * 8
+        for place in stride(from: 0, to: whole, by: 8) {
+            hash = fold(hash ^ word(place..<place + 8), second)
+        }
+        hash = fold(hash ^ word(whole..<bytes.count) ^ 0xa409_3822_299f_31d0, second &+ hash)
+        return hash == 0 ? first : hash
+    }
+
     @Test("an app id is 1 to 64 of its characters")
     func appID() {
         #expect(AppID("my.app_1-B")?.text == "my.app_1-B")
