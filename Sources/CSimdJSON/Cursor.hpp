@@ -28,6 +28,7 @@ struct Cursor {
     const uint32_t *positions = nullptr;
     uint32_t count = 0;
     uint32_t place = 0;  // index of the next position
+    uint32_t near_count = 0;  // see the function of this name
     bool has_escapes = false;
     uint8_t *scratch = nullptr;  // as long as the document may be: holds unescaped text
     uint32_t scratch_used = 0;

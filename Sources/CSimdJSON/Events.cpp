@@ -60,13 +60,8 @@ size_t field_offset(const brake_json_slice &key) {
     return offsetof(brake_json_event, ignored);
 }
 
-// The text whose quotes stand at `start` and right before `end`; false when something is between.
-bool near_text(const uint8_t *bytes, uint32_t start, uint32_t end, brake_json_slice &out) {
-    if (end - start < 2 || bytes[end - 1] != '"') return false;
-    out.kind = BRAKE_JSON_TEXT;
-    out.bytes = bytes + start + 1;
-    out.length = end - start - 2;
-    return true;
+brake_json_slice &field(brake_json_event &event, size_t offset) {
+    return *reinterpret_cast<brake_json_slice *>(reinterpret_cast<uint8_t *>(&event) + offset);
 }
 
 // Needs `KeyMemory::bytes_max` bytes at `bytes`.
@@ -78,9 +73,21 @@ bool matches(const KeyMemory::Key &key, const uint8_t *bytes, uint32_t colon) {
         && (((head ^ key.head) & key.head_mask) | ((tail ^ key.tail) & key.tail_mask)) == 0;
 }
 
-// Learns a key whose colon stands right behind its quote.
-void learn(KeyMemory::Key &key, const uint8_t *bytes, uint32_t colon, size_t offset) {
-    if (colon >= KeyMemory::bytes_max || bytes[colon - 1] != '"') return;
+// One of the keys a little behind the one expected: those between were left out this time.
+KeyMemory::Key *find_behind(
+    KeyMemory &memory, KeyMemory::Key *expected, const uint8_t *bytes, uint32_t colon) {
+    KeyMemory::Key *const end = memory.keys + KeyMemory::keys_max;
+    for (unsigned number = 0; number < KeyMemory::left_out_max; number += 1) {
+        expected += 1;
+        if (expected >= end) return nullptr;
+        if (matches(*expected, bytes, colon)) return expected;
+    }
+    return nullptr;
+}
+
+// Learns a key whose colon stands right behind its quote; false when it is none, or too long.
+bool learn(KeyMemory::Key &key, const uint8_t *bytes, uint32_t colon, size_t offset) {
+    if (colon >= KeyMemory::bytes_max || bytes[colon - 1] != '"') return false;
     uint8_t mask[KeyMemory::bytes_max] = {};
     std::memset(mask, 0xff, colon + 1);
     std::memcpy(&key.head, bytes, 8);
@@ -89,64 +96,86 @@ void learn(KeyMemory::Key &key, const uint8_t *bytes, uint32_t colon, size_t off
     std::memcpy(&key.tail_mask, mask + 8, 8);
     key.colon = colon;
     key.offset = uint32_t(offset);
+    return true;
 }
 
-// What nearly every field is, a key at its colon and a text or a number at the next comma, is taken
-// from the positions at hand; all else is the cursor's. The place is held here, where it can stay
-// in a register.
+// A field of any form, read by the cursor. With `unknown`, its key goes there, if it can be learnt;
+// there are bytes enough for it then.
+[[gnu::noinline]] bool read_any_field(
+    Cursor &cursor, KeyMemory::Key *&unknown, brake_json_event &event) {
+    const uint32_t start = cursor.head_position();
+    brake_json_slice key;
+    if (!cursor.key(key)) return false;
+    const size_t offset = field_offset(key);
+    if (unknown != nullptr) {
+        uint32_t colon = cursor.positions[cursor.place - 1] - start;
+        if (!learn(*unknown, cursor.bytes + start, colon, offset)) unknown = nullptr;
+    }
+    return cursor.value(field(event, offset));
+}
+
+// The text or whole number that fills [start, end); false when it is something else.
+bool read_near_value(
+    const uint8_t *bytes, uint32_t start, uint32_t end, brake_json_slice &out) {
+    const uint8_t first = bytes[start], last = bytes[end - 1];
+    if (first == '"') {
+        if (last != '"') return false;
+        out.kind = BRAKE_JSON_TEXT;
+        out.bytes = bytes + start + 1;
+        out.length = end - start - 2;
+        return true;
+    }
+    return is_digit(first) && is_digit(last) && read_number(bytes + start, bytes + end, out);
+}
+
+// What nearly every field is, a key that is known and a text or a number right up to the next
+// comma, is taken from the positions at hand; all else is the cursor's. The place is held here,
+// where it can stay in a register.
 bool read_fields(Cursor &cursor, KeyMemory &memory, brake_json_event &event) {
     cursor.place += 1;
     if (cursor.take('}')) return true;
     const uint8_t *const bytes = cursor.bytes;
-    const uint32_t count = cursor.count;
-    const bool has_escapes = cursor.has_escapes;
-    // Before it, there are bytes enough to compare a key with.
-    const uint32_t memory_end =
-        cursor.length < KeyMemory::bytes_max || has_escapes
-        ? 0 : cursor.length - KeyMemory::bytes_max + 1;
+    const uint32_t *const positions = cursor.positions;
+    const uint32_t near_count = cursor.near_count;
     uint32_t place = cursor.place;
-    // A field takes its key, its colon and its value; what ends it must follow.
-    for (unsigned number = 0; place + 3 < count; number += 1) {
-        const uint32_t *const at = cursor.positions + place;
-        KeyMemory::Key *const known =
-            at[0] < memory_end && number < KeyMemory::keys_max ? &memory.keys[number] : nullptr;
-        size_t offset;
-        if (known && matches(*known, bytes + at[0], at[1] - at[0])) {
-            offset = known->offset;
-        } else {
-            brake_json_slice key;
-            if (bytes[at[0]] != '"' || bytes[at[1]] != ':') return false;
-            if (has_escapes || !near_text(bytes, at[0], at[1], key)) {
-                cursor.place = place;
-                if (!cursor.key(key)) return false;
+    KeyMemory::Key *expected = memory.keys;
+    for (;;) {
+        KeyMemory::Key *known = nullptr, *unknown = nullptr;
+        if (place < near_count) {
+            const uint32_t *const at = positions + place;
+            const uint32_t colon = at[1] - at[0];
+            known = matches(*expected, bytes + at[0], colon)
+                ? expected : find_behind(memory, expected, bytes + at[0], colon);
+            if (known != nullptr) {
+                expected = known + 1;
+                if (read_near_value(bytes, at[2], at[3], field(event, known->offset))) {
+                    place += 4;
+                    const uint8_t next = bytes[at[3]];
+                    if (next == ',') continue;
+                    cursor.place = place;
+                    return next == '}';
+                }
+            } else if (expected < memory.keys + KeyMemory::keys_max) {
+                unknown = expected;
             }
-            offset = field_offset(key);
-            if (known) learn(*known, bytes + at[0], at[1] - at[0], offset);
         }
-        auto &to = *reinterpret_cast<brake_json_slice *>(
-            reinterpret_cast<uint8_t *>(&event) + offset);
-        uint32_t end = at[3];
-        if (!has_escapes && bytes[at[2]] == '"' && near_text(bytes, at[2], end, to)) {
-            place += 3;
-        } else if (is_digit(bytes[at[2]]) && is_digit(bytes[end - 1])) {
-            if (!read_number(bytes + at[2], bytes + end, to)) return false;
-            place += 3;
-        } else {
-            cursor.place = place + 2;
-            if (!cursor.value(to)) return false;
-            place = cursor.place;
-            end = cursor.head_position();
-        }
-        if (place >= count) return false;
-        place += 1;
-        if (bytes[end] == ',') continue;
         cursor.place = place;
-        return bytes[end] == '}';
+        if (!read_any_field(cursor, unknown, event)) return false;
+        if (unknown != nullptr) expected = unknown + 1;
+        if (!cursor.take(',')) return cursor.take('}');
+        place = cursor.place;
     }
-    return false;
 }
 
 }  // namespace
+
+uint32_t near_count(const Cursor &cursor) {
+    if (cursor.has_escapes || cursor.length < KeyMemory::bytes_max || cursor.count < 4) return 0;
+    uint32_t number = cursor.count - 3;
+    const uint32_t last = cursor.length - KeyMemory::bytes_max;
+    while (number > 0 && cursor.positions[number - 1] > last) number -= 1;
+    return number;
+}
 
 bool read_event(Cursor &cursor, KeyMemory &memory, brake_json_event &event) {
     std::memset(&event, 0, sizeof event);

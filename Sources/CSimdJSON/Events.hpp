@@ -9,19 +9,26 @@
 
 namespace brake {
 
-// The keys of the event before, in their order: an app's events are written by one program, which
-// writes them alike. A key is known again by one comparison, with its quotes and its colon.
+// The keys of events before, in their order: an app's events are written by one program, which
+// writes them alike, but leaves out what it has nothing to say about. A key is known again by one
+// comparison, with its quotes and its colon.
 struct KeyMemory {
-    static constexpr unsigned keys_max = 16;
+    static constexpr unsigned keys_max = 24;
     static constexpr uint32_t bytes_max = 16;
+    // So many keys in a row may be left out.
+    static constexpr unsigned left_out_max = 3;
 
     struct Key {
         uint64_t head = 0, tail = 0, head_mask = 0, tail_mask = 0;
         uint32_t colon = 0;  // where its colon stands, from its quote on; 0: nothing is known
         uint32_t offset = 0;  // of its field in an event
     };
-    Key keys[keys_max];
+    Key keys[keys_max + 1];  // the last one is never learnt, so that nothing is like it
 };
+
+// How many positions have three more behind them, bytes enough to compare a key with, and none of
+// an escape: at those, `read_event` may look ahead without asking.
+uint32_t near_count(const Cursor &cursor);
 
 // Reads the value at the next position as an event; false when it is not JSON.
 bool read_event(Cursor &cursor, KeyMemory &memory, brake_json_event &event);

@@ -60,6 +60,7 @@ bool brake_json_open(brake_json *json, const uint8_t *bytes, size_t length) {
     cursor.positions = json->structure->structural_indexes.get();
     cursor.count = json->structure->n_structural_indexes;
     cursor.has_escapes = std::memchr(bytes, '\\', length) != nullptr;
+    cursor.near_count = brake::near_count(cursor);
     return true;
 }
 
