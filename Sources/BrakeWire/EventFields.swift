@@ -21,7 +21,7 @@ extension RawEvent {
     }
 
     /// The event without the place of its app's name.
-    @inline(__always)
+    @inline(always)
     func checkedEvent(
         as type: EventType, appHash: UInt64, append: Int64
     ) throws(Rejection) -> Event {

@@ -16,7 +16,7 @@ extension RawEvent {
         }
     }
 
-    @inline(__always)
+    @inline(always)
     func meaning(as type: EventType) throws(Rejection) -> EventMeaning {
         switch type {
         case .session: try sessionMeaning()

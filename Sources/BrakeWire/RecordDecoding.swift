@@ -136,18 +136,20 @@ extension RawEvent {
 
 @inline(__always)
 private func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
-    guard one.count == other.count else { return false }
+    let size = one.count
+    guard size == other.count else { return false }
+    guard size >= 8 else { return (0..<size).allSatisfy { unsafe one[$0] == other[$0] } }
+    // Eight bytes at a time: ids are short, and there are as many as events. The last eight reach
+    // back into those before.
     var index = 0
-    // Eight bytes at a time: ids are short, and there are as many as events.
-    while index &+ 8 <= one.count {
-        let word = unsafe one.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-        let otherWord = unsafe other.loadUnaligned(fromByteOffset: index, as: UInt64.self)
-        if word != otherWord { return false }
+    while index < size &- 8 {
+        if unsafe word(one, at: index) != word(other, at: index) { return false }
         index &+= 8
     }
-    while index < one.count {
-        if unsafe one[index] != other[index] { return false }
-        index &+= 1
-    }
-    return true
+    return unsafe word(one, at: size &- 8) == word(other, at: size &- 8)
+}
+
+@inline(__always)
+private func word(_ bytes: UnsafeRawBufferPointer, at index: Int) -> UInt64 {
+    unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
 }
