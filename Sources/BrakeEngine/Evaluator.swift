@@ -126,12 +126,19 @@ package struct Evaluator: ~Copyable {
     /// How many apps it knows.
     package var appCount: Int { apps.count }
 
-    /// Counts events, in the order of the batch; each first moves the clock to its append time.
+    /// Counts all events, in the order of the batch; each first moves the clock to its append time.
     package mutating func apply(_ batch: EventBatch, into decisions: inout Decisions) {
-        var first = 0
+        apply(batch, batch.events.indices, into: &decisions)
+    }
+
+    /// Counts some of the events.
+    package mutating func apply(
+        _ batch: EventBatch, _ places: Range<Int>, into decisions: inout Decisions
+    ) {
+        var first = places.lowerBound
         var last = LastApp()
-        while first < batch.events.count {
-            let end = min(first + Self.lookahead, batch.events.count)
+        while first < places.upperBound {
+            let end = min(first + Self.lookahead, places.upperBound)
             warm(batch, first..<end)
             for place in first..<end { take(batch, at: place, after: &last, into: &decisions) }
             first = end

@@ -11,7 +11,16 @@ struct InputQueue {
     static let eventsMax = 1 << 16
 
     /// So many events are counted together: looking ahead pays only with some to look at.
-    static let moveEvents = 1_024
+    static let countedEvents = 1_024
+
+    /// Records at the front of the queue, which are counted together.
+    struct Portion {
+        /// Of the queue's batch.
+        let events: Range<Int>
+        let records: Int
+        /// The append time of the last of them.
+        let lastAppend: Int64
+    }
 
     /// A record's end: how many events of the queue precede it, and the offset after it.
     private struct Mark {
@@ -69,13 +78,10 @@ struct InputQueue {
         }
     }
 
-    /// Moves records to the end of another batch: those not after `limit`, before `rival`, and
-    /// before an offset; so many that the batch is worth counting, at least one if there is one.
-    mutating func move(
-        to target: inout EventBatch, upTo limit: Int64, before rival: Int64,
-        end: Int64 = .max
-    ) -> (records: Int, lastAppend: Int64) {
-        let enough = firstEvent + Self.moveEvents - target.events.count
+    /// The records that come next: those not after `limit`, before `rival`, and before an offset;
+    /// so many that their events are worth counting together, nil when there is none.
+    func portion(upTo limit: Int64, before rival: Int64, end: Int64 = .max) -> Portion? {
+        let enough = firstEvent + Self.countedEvents
         var events = firstEvent
         var next = firstMark
         while next < marks.count, events < enough {
@@ -84,18 +90,22 @@ struct InputQueue {
             events = mark.events
             next += 1
         }
-        guard next > firstMark else { return (0, .min) }
-        let (records, last) = (next - firstMark, marks[next - 1])
-        target.append(firstEvent..<events, of: batch)
-        firstEvent = events
-        firstMark = next
-        position = last.nextOffset
+        guard next > firstMark else { return nil }
+        return Portion(
+            events: firstEvent..<events, records: next - firstMark,
+            lastAppend: marks[next - 1].append)
+    }
+
+    /// Drops the records that come next: they have been counted, or are elsewhere.
+    mutating func drop(_ portion: Portion) {
+        firstEvent = portion.events.upperBound
+        firstMark += portion.records
+        position = marks[firstMark - 1].nextOffset
         if isEmpty {
             clear()
-        } else if firstEvent >= max(Self.moveEvents, eventsWaiting) {
+        } else if firstEvent >= max(Self.countedEvents, eventsWaiting) {
             compact()
         }
-        return (records, last.append)
     }
 
     /// Drops what has been counted, when that has become more than what waits; keeps the memory.
@@ -126,7 +136,7 @@ extension EventBatch {
     }
 
     /// Appends events of a decoded batch, with their apps' ids: these lie in the order of events.
-    fileprivate mutating func append(_ places: Range<Int>, of source: EventBatch) {
+    mutating func append(_ places: Range<Int>, of source: EventBatch) {
         guard !places.isEmpty else { return }
         let first = Int(source.events[places.lowerBound].nameOffset)
         let last = source.events[places.upperBound - 1]

@@ -10,6 +10,8 @@ import EventLog
 final class PartitionGroup {
     /// The most dead letters of one epoch; what is beyond is counted only.
     static let deadLettersMax = 1_000
+    /// So many events of one input in a row are worth looking ahead without those of others.
+    static let countedInPlace = 128
 
     let partition: Int
     var evaluator: Evaluator
@@ -40,7 +42,7 @@ final class PartitionGroup {
     /// The offset of `control` up to which people's decisions are in force.
     var controlEnd: Int64
 
-    private var merged = EventBatch(capacity: InputQueue.moveEvents)
+    private var merged = EventBatch(capacity: InputQueue.countedEvents)
 
     /// A group that goes on after an epoch; number 0: none yet.
     init(
@@ -106,7 +108,7 @@ final class PartitionGroup {
         return queues.indices.filter { input in
             queues[input].isFull
                 || queues[input].lastAppend > limit
-                    && queues[input].eventsWaiting >= InputQueue.moveEvents
+                    && queues[input].eventsWaiting >= InputQueue.countedEvents
         }.map { TopicPartition(Topic.inputs[$0], partition) }
     }
     /// Events read, but not yet counted.
@@ -157,14 +159,13 @@ final class PartitionGroup {
         let limit = certainLimit
         // So many records of one millisecond that they cannot wait for the last of them.
         let isStuck = queues.contains { $0.isFull }
-        while let input = nextInput() {
-            let rival = rivalAppend(of: input)
-            let moved = queues[input].move(
-                to: &merged, upTo: isStuck || limit == .min ? limit : limit - 1, before: rival)
-            guard moved.records > 0 else { break }
-            recordsCounted += moved.records
-            lastCounted = (moved.lastAppend, input)
-            if merged.events.count >= InputQueue.moveEvents { countMerged() }
+        while let input = nextInput(),
+            let portion = queues[input].portion(
+                upTo: isStuck || limit == .min ? limit : limit - 1, before: rivalAppend(of: input))
+        {
+            recordsCounted += portion.records
+            lastCounted = (portion.lastAppend, input)
+            count(portion, of: input)
         }
         countMerged()
         for input in queues.indices where !waitingLetters[input].isEmpty { sendLetters(of: input) }
@@ -209,11 +210,12 @@ final class PartitionGroup {
             }
             if let lacking { return lacking }
             guard let input = nextInput(below: ends) else { break }
-            let moved = queues[input].move(
-                to: &merged, upTo: .max, before: rivalAppend(of: input, below: ends),
-                end: ends[input])
-            precondition(moved.records > 0, "the input that comes first has a record to count")
-            if merged.events.count >= InputQueue.moveEvents { countMerged() }
+            let portion = queues[input].portion(
+                upTo: .max, before: rivalAppend(of: input, below: ends), end: ends[input])
+            guard let portion else {
+                preconditionFailure("the input that comes first has a record to count")
+            }
+            count(portion, of: input)
         }
         countMerged()
         evaluator.advance(to: clock, into: &decisions)
@@ -247,21 +249,38 @@ final class PartitionGroup {
         return rival
     }
 
+    /// Counts what comes next: many events where they lie, few with those of other inputs.
+    private func count(_ portion: InputQueue.Portion, of input: Int) {
+        if portion.events.count >= Self.countedInPlace {
+            countMerged()
+            count(portion.events, of: queues[input].batch)
+        } else {
+            merged.append(portion.events, of: queues[input].batch)
+            if merged.events.count >= InputQueue.countedEvents { countMerged() }
+        }
+        queues[input].drop(portion)
+    }
+
     private func countMerged() {
         guard !merged.events.isEmpty else { return }
-        evaluator.apply(merged, into: &decisions)
-        for refused in decisions.refused { refuse(merged.events[refused.event], refused.reason) }
-        decisions.refused.removeAll(keepingCapacity: true)
+        count(merged.events.indices, of: merged)
         merged.removeAll()
     }
 
-    private func refuse(_ event: Event, _ reason: Rejection) {
+    private func count(_ events: Range<Int>, of batch: EventBatch) {
+        evaluator.apply(batch, events, into: &decisions)
+        for refused in decisions.refused { refuse(batch, refused.event, refused.reason) }
+        decisions.refused.removeAll(keepingCapacity: true)
+    }
+
+    private func refuse(_ batch: EventBatch, _ place: Int, _ reason: Rejection) {
+        let event = batch.events[place]
         rejected[reason, default: 0] += 1
         guard letters.count < Self.deadLettersMax, refusedApps.insert(event.appHash).inserted else {
             return
         }
         let first = Int(event.nameOffset)
-        let name = Array(merged.names[first..<first + Int(event.nameLength)])
+        let name = Array(batch.names[first..<first + Int(event.nameLength)])
         unsafe name.withUnsafeBytes { bytes in
             unsafe letters.append(
                 DeadLetter(

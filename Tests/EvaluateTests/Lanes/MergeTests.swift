@@ -34,6 +34,7 @@ struct MergeTests {
             try world.run(lane, for: 120_000 - world.time.steady, piece: 1_000)
             let changes = try world.published().replacing(/,"epoch":\d+/, with: "")
             #expect(changes.contains(#""state":"Throttle""#) && changes.contains("recovery"))
+            #expect(changes.contains(#""app":"uploads-at-once""#))
             let isSame = changes == expected ?? changes
             #expect(isSame, "seed \(seed)")
             expected = changes
@@ -41,7 +42,8 @@ struct MergeTests {
         }
     }
 
-    /// Twelve minutes ago and since: six apps, two of which crash now and then.
+    /// Twelve minutes ago and since: six apps, two of which crash now and then, and one that
+    /// uploads hundreds at once.
     private func fill(_ world: LaneWorld) throws {
         world.time.jump(-200_000)
         var random = SimulationRandom(seed: 1)
@@ -53,6 +55,12 @@ struct MergeTests {
             }
             try world.append(
                 .adEvent, app: app, [#"{"type":"ad_event","app":"\#(app)","event":"shown"}"#])
+            if number % 100 == 50 {
+                // So many that they are counted where they were decoded.
+                let sessions = number * 10..<number * 10 + 400
+                try world.start("uploads-at-once", sessions)
+                try world.crash("uploads-at-once", sessions.prefix(200))
+            }
             world.time.jump(random.number(Int64(0)...1_200))
         }
         #expect(world.time.wall < LaneWorld.beginning)

@@ -84,17 +84,22 @@ struct PressureTests {
         let lane = world.makeLane()
         try world.settle(lane)
         for app in ["a", "b", "c", "d"] { try world.start(app, 0..<10) }
+        // So many that they are counted where they were decoded.
+        try world.start("e", 0..<200)
         try world.crash("c", 0..<3)
         try world.crash("a", 0..<3)
         try world.run(lane, for: 3_000)
         #expect(try world.story("a") == ["1 Throttle 1"])
         #expect(try world.story("b") == ["1 Normal 1"])
         #expect(try world.story("c").isEmpty)
-        let line = #"adbrake_evaluate_rejected_total{reason="too_many_apps"} 23"#
+        let line = #"adbrake_evaluate_rejected_total{reason="too_many_apps"} 223"#
         #expect(world.metrics.rendered().contains(line))
         let dead = try world.dead()
-        #expect(dead.count == 2)
+        #expect(dead.count == 3)
         #expect(dead.allSatisfy { $0.contains(#""reason":"too_many_apps""#) })
+        for (app, letter) in zip(["c", "d", "e"], dead) {
+            #expect(letter.contains(#""app":"\#(app)""#))
+        }
         let next = world.makeLane()
         try world.run(next, for: 90_000)
         #expect(
