@@ -64,23 +64,22 @@ brake_json_slice &field(brake_json_event &event, size_t offset) {
     return *reinterpret_cast<brake_json_slice *>(reinterpret_cast<uint8_t *>(&event) + offset);
 }
 
-// Needs `KeyMemory::bytes_max` bytes at `bytes`.
-bool matches(const KeyMemory::Key &key, const uint8_t *bytes, uint32_t colon) {
+// Needs `KeyMemory::bytes_max` bytes at `bytes`, none of them of an escape. A key has its quotes and
+// its colon, so the value follows what matches.
+bool matches(const KeyMemory::Key &key, const uint8_t *bytes) {
     uint64_t head, tail;
     std::memcpy(&head, bytes, 8);
     std::memcpy(&tail, bytes + 8, 8);
-    return colon == key.colon
-        && (((head ^ key.head) & key.head_mask) | ((tail ^ key.tail) & key.tail_mask)) == 0;
+    return (((head ^ key.head) & key.head_mask) | ((tail ^ key.tail) & key.tail_mask)) == 0;
 }
 
 // One of the keys a little behind the one expected: those between were left out this time.
-KeyMemory::Key *find_behind(
-    KeyMemory &memory, KeyMemory::Key *expected, const uint8_t *bytes, uint32_t colon) {
+KeyMemory::Key *find_behind(KeyMemory &memory, KeyMemory::Key *expected, const uint8_t *bytes) {
     KeyMemory::Key *const end = memory.keys + KeyMemory::keys_max;
     for (unsigned number = 0; number < KeyMemory::left_out_max; number += 1) {
         expected += 1;
         if (expected >= end) return nullptr;
-        if (matches(*expected, bytes, colon)) return expected;
+        if (matches(*expected, bytes)) return expected;
     }
     return nullptr;
 }
@@ -94,24 +93,24 @@ bool learn(KeyMemory::Key &key, const uint8_t *bytes, uint32_t colon, size_t off
     std::memcpy(&key.tail, bytes + 8, 8);
     std::memcpy(&key.head_mask, mask, 8);
     std::memcpy(&key.tail_mask, mask + 8, 8);
-    key.colon = colon;
     key.offset = uint32_t(offset);
     return true;
 }
 
+enum class Field : uint8_t { bad, read, learnt };
+
 // A field of any form, read by the cursor. With `unknown`, its key goes there, if it can be learnt;
 // there are bytes enough for it then.
-[[gnu::noinline]] bool read_any_field(
-    Cursor &cursor, KeyMemory::Key *&unknown, brake_json_event &event) {
+[[gnu::noinline]] Field read_any_field(
+    Cursor &cursor, KeyMemory::Key *unknown, brake_json_event &event) {
     const uint32_t start = cursor.head_position();
     brake_json_slice key;
-    if (!cursor.key(key)) return false;
+    if (!cursor.key(key)) return Field::bad;
     const size_t offset = field_offset(key);
-    if (unknown != nullptr) {
-        uint32_t colon = cursor.positions[cursor.place - 1] - start;
-        if (!learn(*unknown, cursor.bytes + start, colon, offset)) unknown = nullptr;
-    }
-    return cursor.value(field(event, offset));
+    const uint32_t colon = cursor.positions[cursor.place - 1] - start;
+    if (!cursor.value(field(event, offset))) return Field::bad;
+    bool is_learnt = unknown != nullptr && learn(*unknown, cursor.bytes + start, colon, offset);
+    return is_learnt ? Field::learnt : Field::read;
 }
 
 // The text or whole number that fills [start, end); false when it is something else.
@@ -136,32 +135,33 @@ bool read_fields(Cursor &cursor, KeyMemory &memory, brake_json_event &event) {
     if (cursor.take('}')) return true;
     const uint8_t *const bytes = cursor.bytes;
     const uint32_t *const positions = cursor.positions;
-    const uint32_t near_count = cursor.near_count;
-    uint32_t place = cursor.place;
+    const size_t near_count = cursor.near_count;
+    size_t place = cursor.place;
     KeyMemory::Key *expected = memory.keys;
     for (;;) {
-        KeyMemory::Key *known = nullptr, *unknown = nullptr;
+        KeyMemory::Key *unknown = nullptr;
         if (place < near_count) {
             const uint32_t *const at = positions + place;
-            const uint32_t colon = at[1] - at[0];
-            known = matches(*expected, bytes + at[0], colon)
-                ? expected : find_behind(memory, expected, bytes + at[0], colon);
+            const uint8_t *const text = bytes + at[0];
+            KeyMemory::Key *const known =
+                matches(*expected, text) ? expected : find_behind(memory, expected, text);
             if (known != nullptr) {
                 expected = known + 1;
                 if (read_near_value(bytes, at[2], at[3], field(event, known->offset))) {
                     place += 4;
                     const uint8_t next = bytes[at[3]];
                     if (next == ',') continue;
-                    cursor.place = place;
+                    cursor.place = uint32_t(place);
                     return next == '}';
                 }
             } else if (expected < memory.keys + KeyMemory::keys_max) {
                 unknown = expected;
             }
         }
-        cursor.place = place;
-        if (!read_any_field(cursor, unknown, event)) return false;
-        if (unknown != nullptr) expected = unknown + 1;
+        cursor.place = uint32_t(place);
+        const Field found = read_any_field(cursor, unknown, event);
+        if (found == Field::bad) return false;
+        if (found == Field::learnt) expected += 1;
         if (!cursor.take(',')) return cursor.take('}');
         place = cursor.place;
     }

@@ -19,8 +19,8 @@ struct KeyMemory {
     static constexpr unsigned left_out_max = 3;
 
     struct Key {
-        uint64_t head = 0, tail = 0, head_mask = 0, tail_mask = 0;
-        uint32_t colon = 0;  // where its colon stands, from its quote on; 0: nothing is known
+        // At first like none, since none begins with a zero.
+        uint64_t head = 0, tail = 0, head_mask = ~uint64_t(0), tail_mask = 0;
         uint32_t offset = 0;  // of its field in an event
     };
     Key keys[keys_max + 1];  // the last one is never learnt, so that nothing is like it
