@@ -48,7 +48,8 @@ let package = Package(
     targets: [
         // The pure core.
         module("BrakeModel"),
-        module("BrakeEngine", ["BrakeModel"]),
+        module("BrakeEngine", ["BrakeModel", "CPrefetch"]),
+        .systemLibrary(name: "CPrefetch"),
 
         // C libraries, each behind one module.
         .systemLibrary(

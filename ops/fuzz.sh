@@ -29,7 +29,7 @@ build() {
     swift build "${flags[@]}" -c release --scratch-path "$scratch" --product FuzzSubjects \
         --sanitize address -Xswiftc -sanitize=fuzzer -Xcxx -fsanitize=fuzzer-no-link
     products=$(swift build "${flags[@]}" -c release --scratch-path "$scratch" --show-bin-path)
-    for module in Sources/C{MicroHTTPD,Zlib} "$products/CSimdJSON.build"; do
+    for module in Sources/C{MicroHTTPD,Prefetch,Zlib} "$products/CSimdJSON.build"; do
         modules+=(-Xcc "-fmodule-map-file=$module/module.modulemap")
     done
     read -ra libraries <<<"$(pkg-config --libs libmicrohttpd simdjson zlib)"

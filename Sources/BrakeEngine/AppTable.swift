@@ -4,6 +4,7 @@ import BrakeModel
 
 /// Interns app ids. Slots are never given back: a known app keeps its revision for ever.
 struct AppTable: ~Copyable {
+    static let noGuess = UInt32.max
     /// The most apps it takes.
     let appsMax: Int
     var slots = Slab<AppSlot>()
@@ -40,12 +41,33 @@ struct AppTable: ~Copyable {
         return nil
     }
 
+    /// The slot of an app that has been guessed. O(1).
+    @inline(__always)
+    func find(_ event: Event, in batch: EventBatch, guess: UInt32) -> UInt32? {
+        if guess != Self.noGuess, isApp(guess, event, in: batch) { return guess }
+        return find(event, in: batch)
+    }
+
     /// The slot that the app most likely has, for looking ahead: its id has not been compared.
     @inline(__always)
-    func guess(_ hash: UInt64) -> UInt32? {
+    func guess(_ hash: UInt64) -> UInt32 {
         let entry = index[Int(truncatingIfNeeded: hash) & (index.count &- 1)]
-        return entry &>> 32 == hash &>> 32 && entry != 0
-            ? UInt32(truncatingIfNeeded: entry) &- 1 : nil
+        // A vacant entry is one less than no slot.
+        return entry &>> 32 == hash &>> 32 ? UInt32(truncatingIfNeeded: entry) &- 1 : Self.noGuess
+    }
+
+    /// Has the place fetched in which the app is looked for.
+    @inline(__always)
+    func prefetch(_ hash: UInt64) {
+        let place = Int(truncatingIfNeeded: hash) & (index.count &- 1)
+        unsafe index.withUnsafeBufferPointer { unsafe Prefetch.element(place, of: $0) }
+    }
+
+    /// Has the beginning of a slot's app id fetched.
+    @inline(__always)
+    func prefetchName(of slot: UInt32) {
+        let place = Int(slots[slot].nameOffset)
+        unsafe names.withUnsafeBufferPointer { unsafe Prefetch.element(place, of: $0) }
     }
 
     /// The slot of an app.
@@ -81,10 +103,6 @@ struct AppTable: ~Copyable {
         return ArraySlice(names[first..<first + Int(slots[slot].nameLength)])
     }
 
-    /// The first byte of a slot's app id, so that it is near when ids are compared.
-    @inline(__always)
-    func firstByte(of slot: UInt32) -> UInt8 { names[Int(slots[slot].nameOffset)] }
-
     /// The id of a slot's app.
     func name(of slot: UInt32) -> AppID {
         guard let app = AppID(String(decoding: nameBytes(of: slot), as: UTF8.self)) else {
@@ -98,11 +116,14 @@ struct AppTable: ~Copyable {
         // Field by field: a slot as a value would be copied whole.
         guard slots[slot].appHash == event.appHash, slots[slot].nameLength == event.nameLength
         else { return false }
-        let mine = Int(slots[slot].nameOffset)
-        let theirs = Int(event.nameOffset)
-        for distance in 0..<Int(event.nameLength)
-        where names[mine &+ distance] != batch.names[theirs &+ distance] { return false }
-        return true
+        let size = Int(event.nameLength)
+        let (mine, theirs) = (Int(slots[slot].nameOffset), Int(event.nameOffset))
+        return unsafe names.withUnsafeBytes { names in
+            unsafe batch.names.withUnsafeBytes { others in
+                unsafe UnsafeRawBufferPointer(rebasing: names[mine..<mine &+ size])
+                    .isEqual(to: UnsafeRawBufferPointer(rebasing: others[theirs..<theirs &+ size]))
+            }
+        }
     }
 
     private mutating func link(_ slot: UInt32, hash: UInt64) {

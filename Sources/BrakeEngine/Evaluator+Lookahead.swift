@@ -1,44 +1,62 @@
-// Reading ahead: what the next events will need is fetched while earlier ones are counted.
+// Looking ahead: what the next events will need is fetched while earlier ones are counted.
 
-import BrakeModel
+package import BrakeModel
 
 extension Evaluator {
-    /// How many events are looked at together.
-    static let lookahead = 32
+    /// How many events there are from one step of looking ahead to the next.
+    static let lookahead = 16
 
-    /// Loads the slots, rows and remembered ids that these events will most likely touch. With a
-    /// million apps every one of these is a cache miss; loads that do not depend on one another
-    /// wait together instead of one after the other. It changes nothing.
+    /// The slots that the events ahead most likely have, by place; `AppTable.noGuess`: not known.
+    typealias Guesses = InlineArray<64, UInt32>
+
+    /// Counts some of a batch's events, in its order, while what later ones will touch is on its
+    /// way. With a hundred thousand apps every slot, row and remembered id is a cache miss, and
+    /// each is found by way of the one before: so events are looked at three times ahead of time,
+    /// and nobody waits for the answer.
+    package mutating func apply(
+        _ batch: EventBatch, _ places: Range<Int>, into decisions: inout Decisions
+    ) {
+        var guesses = Guesses(repeating: AppTable.noGuess)
+        var last = LastApp()
+        for place in places.prefix(3 * Self.lookahead) { fetchEntries(batch, place) }
+        for place in places.prefix(2 * Self.lookahead) { fetchSlot(batch, place, &guesses) }
+        for place in places.prefix(Self.lookahead) { fetchRow(batch, place, guesses) }
+        for place in places {
+            let (third, second, first) = (
+                place &+ 3 &* Self.lookahead, place &+ 2 &* Self.lookahead, place &+ Self.lookahead
+            )
+            if third < places.upperBound { fetchEntries(batch, third) }
+            if second < places.upperBound { fetchSlot(batch, second, &guesses) }
+            if first < places.upperBound { fetchRow(batch, first, guesses) }
+            take(batch, at: place, guess: guesses[place & 63], after: &last, into: &decisions)
+        }
+    }
+
+    /// Where its app and its session are looked for.
     @inline(__always)
-    mutating func warm(_ batch: EventBatch, _ places: Range<Int>) {
-        var slots = InlineArray<32, UInt32>(repeating: 0)
-        var heat: UInt32 = 0
-        var last = (name: UInt32.max, slot: UInt32.max)
-        for place in places {
-            let event = batch.events[place]
-            // Events of one record share their app's id.
-            if event.nameOffset != last.name {
-                last = (event.nameOffset, apps.guess(event.appHash) ?? .max)
-            }
-            slots[place &- places.lowerBound] = last.slot
-            if event.meaning == .start, event.sessionHash != 0 {
-                heat &+= seenSessions.touch(
-                    StableHash.combine(event.appHash, event.sessionHash))
-            }
+    private func fetchEntries(_ batch: EventBatch, _ place: Int) {
+        let hash = batch.events[place].appHash
+        apps.prefetch(hash)
+        if batch.events[place].meaning == .start {
+            seenSessions.prefetch(StableHash.combine(hash, batch.events[place].sessionHash))
         }
-        for place in places {
-            let slot = slots[place &- places.lowerBound]
-            guard slot != .max else { continue }
-            heat &+= apps.slots[slot].lastSecond &+ UInt32(apps.slots[slot].nameLength)
-        }
-        for place in places {
-            let slot = slots[place &- places.lowerBound]
-            guard slot != .max else { continue }
-            let metric = Self.metric(of: batch.events[place].meaning)
-            heat &+= rows.touch(apps.slots[slot].rows[metric])
-            heat &+= UInt32(apps.firstByte(of: slot))
-        }
-        warmth = heat
+    }
+
+    /// Its app's slot.
+    @inline(__always)
+    private func fetchSlot(_ batch: EventBatch, _ place: Int, _ guesses: inout Guesses) {
+        let guess = apps.guess(batch.events[place].appHash)
+        guesses[place & 63] = guess
+        if guess != AppTable.noGuess { apps.slots.prefetch(guess) }
+    }
+
+    /// The row in which it counts, and its app's id.
+    @inline(__always)
+    private func fetchRow(_ batch: EventBatch, _ place: Int, _ guesses: Guesses) {
+        let guess = guesses[place & 63]
+        guard guess != AppTable.noGuess else { return }
+        rows.prefetch(apps.slots[guess].rows[Self.metric(of: batch.events[place].meaning)])
+        apps.prefetchName(of: guess)
     }
 
     private static func metric(of meaning: EventMeaning) -> Int {

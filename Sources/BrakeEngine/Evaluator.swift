@@ -80,8 +80,6 @@ package struct Evaluator: ~Copyable {
     var isRecounting = false
     /// The panes of one row after the other, while a snapshot is read.
     var restoredPanes: ContiguousArray<PaneCount> = []
-    /// Keeps loads that look ahead from being optimised away.
-    var warmth: UInt32 = 0
 
     /// An evaluator that knows no app and has one policy for all.
     package init(policy: Policy, limits: EvaluatorLimits = EvaluatorLimits()) {
@@ -131,23 +129,9 @@ package struct Evaluator: ~Copyable {
         apply(batch, batch.events.indices, into: &decisions)
     }
 
-    /// Counts some of the events.
-    package mutating func apply(
-        _ batch: EventBatch, _ places: Range<Int>, into decisions: inout Decisions
-    ) {
-        var first = places.lowerBound
-        var last = LastApp()
-        while first < places.upperBound {
-            let end = min(first + Self.lookahead, places.upperBound)
-            warm(batch, first..<end)
-            for place in first..<end { take(batch, at: place, after: &last, into: &decisions) }
-            first = end
-        }
-    }
-
     /// Where the id of the last event's app lies in the batch, and its slot: events of one record
     /// share their id, and are not looked up one by one.
-    private struct LastApp {
+    struct LastApp {
         var nameOffset = UInt32.max
         var slot: UInt32 = 0
     }
@@ -160,8 +144,8 @@ package struct Evaluator: ~Copyable {
         clock = time
     }
 
-    private mutating func take(
-        _ batch: EventBatch, at place: Int, after last: inout LastApp,
+    mutating func take(
+        _ batch: EventBatch, at place: Int, guess: UInt32, after last: inout LastApp,
         into decisions: inout Decisions
     ) {
         let event = batch.events[place]
@@ -172,7 +156,7 @@ package struct Evaluator: ~Copyable {
         }
         if event.nameOffset == last.nameOffset {
             count(event, in: last.slot)
-        } else if let slot = apps.find(event, in: batch) {
+        } else if let slot = apps.find(event, in: batch, guess: guess) {
             last = LastApp(nameOffset: event.nameOffset, slot: slot)
             count(event, in: slot)
         } else if let slot = apps.insert(event, in: batch) {

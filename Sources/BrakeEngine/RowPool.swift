@@ -181,9 +181,9 @@ struct RowPool: ~Copyable {
         }
     }
 
-    /// Reads a row's first bytes so that they are near when they are needed.
+    /// Has a narrow row fetched; what is wide is used often.
     @inline(__always)
-    func touch(_ row: RowReference) -> UInt32 {
-        row.width == .one ? ones[row.index].head : 0
+    func prefetch(_ row: RowReference) {
+        if row.width == .one { ones.prefetch(row.index) }
     }
 }

@@ -55,10 +55,11 @@ struct SeenIDs: ~Copyable {
         return true
     }
 
-    /// The place in the index where the id is looked for, so that it is near when it is needed.
+    /// Has the place in the index fetched where the id is looked for.
     @inline(__always)
-    func touch(_ hash: UInt64) -> UInt32 {
-        index[Int(truncatingIfNeeded: hash) & (index.count - 1)]
+    func prefetch(_ hash: UInt64) {
+        let place = Int(truncatingIfNeeded: hash) & (index.count - 1)
+        unsafe index.withUnsafeBufferPointer { unsafe Prefetch.element(place, of: $0) }
     }
 
     /// The memory that it takes.

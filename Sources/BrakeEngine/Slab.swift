@@ -63,6 +63,17 @@ struct Slab<Element: SlabElement>: ~Copyable {
         return unsafe chunk + Int(index) & (Self.chunkCount - 1)
     }
 
+    /// Has an element fetched, all of its cache lines.
+    @inline(__always)
+    func prefetch(_ index: UInt32) {
+        let place = unsafe UnsafeRawPointer(place(of: index))
+        var offset = 0
+        while offset < MemoryLayout<Element>.stride {
+            unsafe Prefetch.line(at: place + offset)
+            offset &+= Prefetch.lineBytes
+        }
+    }
+
     subscript(index: UInt32) -> Element {
         @inline(__always)
         unsafeAddress { unsafe UnsafePointer(place(of: index)) }

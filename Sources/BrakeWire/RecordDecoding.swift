@@ -109,7 +109,7 @@ struct RecordDecoding {
     ) throws(Rejection) -> UnsafeRawBufferPointer {
         let app = unsafe try raw.checkedApp()
         if case .topic(_, let key) = source {
-            guard let key = unsafe key, unsafe areEqual(key, app) else { throw .wrongApp }
+            guard let key = unsafe key, unsafe key.isEqual(to: app) else { throw .wrongApp }
         }
         guard nameLength == 0 else { throw .wrongApp }
         return unsafe app
@@ -120,7 +120,7 @@ struct RecordDecoding {
     private func isName(_ app: UnsafeRawBufferPointer, in batch: EventBatch) -> Bool {
         let range = Int(nameOffset)..<Int(nameOffset) + Int(nameLength)
         return unsafe batch.names.withUnsafeBytes { names in
-            unsafe areEqual(app, UnsafeRawBufferPointer(rebasing: names[range]))
+            unsafe app.isEqual(to: UnsafeRawBufferPointer(rebasing: names[range]))
         }
     }
 }
@@ -132,24 +132,4 @@ extension RawEvent {
         let app = unsafe app.kind == BRAKE_JSON_TEXT ? AppID(bytes: app.text) : nil
         return RejectedEvent(index: index, id: readableID, app: app, reason: reason, bytes: bytes)
     }
-}
-
-@inline(__always)
-private func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
-    let size = one.count
-    guard size == other.count else { return false }
-    guard size >= 8 else { return (0..<size).allSatisfy { unsafe one[$0] == other[$0] } }
-    // Eight bytes at a time: ids are short, and there are as many as events. The last eight reach
-    // back into those before.
-    var index = 0
-    while index < size &- 8 {
-        if unsafe word(one, at: index) != word(other, at: index) { return false }
-        index &+= 8
-    }
-    return unsafe word(one, at: size &- 8) == word(other, at: size &- 8)
-}
-
-@inline(__always)
-private func word(_ bytes: UnsafeRawBufferPointer, at index: Int) -> UInt64 {
-    unsafe bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
 }

@@ -8,7 +8,7 @@ enum ImportRules {
         ]
         return [
             "BrakeModel": [],
-            "BrakeEngine": ["BrakeModel"],
+            "BrakeEngine": ["BrakeModel", "CPrefetch"],
             "BrakeWire": ["BrakeModel", "BrakeEngine", "CSimdJSON"],
             "EventLog": ["BrakeModel", "Runtime"],
             "SQLiteLog": ["BrakeModel", "EventLog", "Runtime", "CSQLite"],
@@ -39,7 +39,7 @@ enum ImportRules {
         "CSimdJSON": ["BrakeWire"], "CSQLite": ["SQLiteLog"],
         "CRdKafka": ["KafkaLog", "KafkaStageTests", "KafkaTestSupport"],
         "CMicroHTTPD": ["HTTPServer"], "CZlib": ["HTTPServer"], "CCurl": ["HTTPClient"],
-        "COpenSSL": ["Bridge"],
+        "COpenSSL": ["Bridge"], "CPrefetch": ["BrakeEngine"],
     ]
 
     /// No system module at all: deterministic, or for phones.
