@@ -20,14 +20,16 @@ extension Evaluator {
         var last = LastApp()
         for place in places.prefix(3 * Self.lookahead) { fetchEntries(batch, place) }
         for place in places.prefix(2 * Self.lookahead) { fetchSlot(batch, place, &guesses) }
-        for place in places.prefix(Self.lookahead) { fetchRow(batch, place, guesses) }
+        for place in places.prefix(Self.lookahead) {
+            fetchRow(batch, place, of: guesses[place & 63])
+        }
         for place in places {
             let (third, second, first) = (
                 place &+ 3 &* Self.lookahead, place &+ 2 &* Self.lookahead, place &+ Self.lookahead
             )
             if third < places.upperBound { fetchEntries(batch, third) }
             if second < places.upperBound { fetchSlot(batch, second, &guesses) }
-            if first < places.upperBound { fetchRow(batch, first, guesses) }
+            if first < places.upperBound { fetchRow(batch, first, of: guesses[first & 63]) }
             take(batch, at: place, guess: guesses[place & 63], after: &last, into: &decisions)
         }
     }
@@ -52,8 +54,7 @@ extension Evaluator {
 
     /// The row in which it counts, and its app's id.
     @inline(__always)
-    private func fetchRow(_ batch: EventBatch, _ place: Int, _ guesses: Guesses) {
-        let guess = guesses[place & 63]
+    private func fetchRow(_ batch: EventBatch, _ place: Int, of guess: UInt32) {
         guard guess != AppTable.noGuess else { return }
         rows.prefetch(apps.slots[guess].rows[Self.metric(of: batch.events[place].meaning)])
         apps.prefetchName(of: guess)
