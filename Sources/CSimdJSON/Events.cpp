@@ -64,8 +64,8 @@ brake_json_slice &field(brake_json_event &event, size_t offset) {
     return *reinterpret_cast<brake_json_slice *>(reinterpret_cast<uint8_t *>(&event) + offset);
 }
 
-// Needs `KeyMemory::bytes_max` bytes at `bytes`, none of them of an escape. A key has its quotes and
-// its colon, so the value follows what matches.
+// Needs `KeyMemory::bytes_max` bytes at `bytes`, none of them of an escape. A key has its quotes
+// and its colon, so the value follows what matches.
 bool matches(const KeyMemory::Key &key, const uint8_t *bytes) {
     uint64_t head, tail;
     std::memcpy(&head, bytes, 8);
