@@ -4,7 +4,9 @@ import BrakeModel
 
 /// Interns app ids. Slots are never given back: a known app keeps its revision for ever.
 struct AppTable: ~Copyable {
+    /// No slot: stands for a guess that there is none of.
     static let noGuess = UInt32.max
+
     /// The most apps it takes.
     let appsMax: Int
     var slots = Slab<AppSlot>()
@@ -52,22 +54,20 @@ struct AppTable: ~Copyable {
     @inline(__always)
     func guess(_ hash: UInt64) -> UInt32 {
         let entry = index[Int(truncatingIfNeeded: hash) & (index.count &- 1)]
-        // A vacant entry is one less than no slot.
+        // Of a vacant entry, which is 0, this is `noGuess`, too.
         return entry &>> 32 == hash &>> 32 ? UInt32(truncatingIfNeeded: entry) &- 1 : Self.noGuess
     }
 
     /// Has the place fetched in which the app is looked for.
     @inline(__always)
     func prefetch(_ hash: UInt64) {
-        let place = Int(truncatingIfNeeded: hash) & (index.count &- 1)
-        unsafe index.withUnsafeBufferPointer { unsafe Prefetch.element(place, of: $0) }
+        Prefetch.element(Int(truncatingIfNeeded: hash) & (index.count &- 1), of: index)
     }
 
     /// Has the beginning of a slot's app id fetched.
     @inline(__always)
     func prefetchName(of slot: UInt32) {
-        let place = Int(slots[slot].nameOffset)
-        unsafe names.withUnsafeBufferPointer { unsafe Prefetch.element(place, of: $0) }
+        Prefetch.element(Int(slots[slot].nameOffset), of: names)
     }
 
     /// The slot of an app.

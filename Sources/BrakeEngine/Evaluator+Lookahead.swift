@@ -7,7 +7,16 @@ extension Evaluator {
     static let lookahead = 16
 
     /// The slots that the events ahead most likely have, by place; `AppTable.noGuess`: not known.
-    typealias Guesses = InlineArray<64, UInt32>
+    private struct Guesses {
+        /// More than from a guess to its event, and a power of two.
+        private var slots = InlineArray<64, UInt32>(repeating: AppTable.noGuess)
+
+        @inline(__always)
+        subscript(place: Int) -> UInt32 {
+            get { slots[place & (slots.count &- 1)] }
+            set { slots[place & (slots.count &- 1)] = newValue }
+        }
+    }
 
     /// Counts some of a batch's events, in its order, while what later ones will touch is on its
     /// way. With a hundred thousand apps every slot, row and remembered id is a cache miss, and
@@ -16,21 +25,19 @@ extension Evaluator {
     package mutating func apply(
         _ batch: EventBatch, _ places: Range<Int>, into decisions: inout Decisions
     ) {
-        var guesses = Guesses(repeating: AppTable.noGuess)
+        var guesses = Guesses()
         var last = LastApp()
         for place in places.prefix(3 * Self.lookahead) { fetchEntries(batch, place) }
         for place in places.prefix(2 * Self.lookahead) { fetchSlot(batch, place, &guesses) }
-        for place in places.prefix(Self.lookahead) {
-            fetchRow(batch, place, of: guesses[place & 63])
-        }
+        for place in places.prefix(Self.lookahead) { fetchRow(batch, place, of: guesses[place]) }
         for place in places {
             let (third, second, first) = (
                 place &+ 3 &* Self.lookahead, place &+ 2 &* Self.lookahead, place &+ Self.lookahead
             )
             if third < places.upperBound { fetchEntries(batch, third) }
             if second < places.upperBound { fetchSlot(batch, second, &guesses) }
-            if first < places.upperBound { fetchRow(batch, first, of: guesses[first & 63]) }
-            take(batch, at: place, guess: guesses[place & 63], after: &last, into: &decisions)
+            if first < places.upperBound { fetchRow(batch, first, of: guesses[first]) }
+            take(batch, at: place, guess: guesses[place], after: &last, into: &decisions)
         }
     }
 
@@ -48,7 +55,7 @@ extension Evaluator {
     @inline(__always)
     private func fetchSlot(_ batch: EventBatch, _ place: Int, _ guesses: inout Guesses) {
         let guess = apps.guess(batch.events[place].appHash)
-        guesses[place & 63] = guess
+        guesses[place] = guess
         if guess != AppTable.noGuess { apps.slots.prefetch(guess) }
     }
 

@@ -13,10 +13,11 @@ enum Prefetch {
     static func line(at place: UnsafeRawPointer) { unsafe adbrake_prefetch(place) }
 
     /// The line in which an element of an array begins.
-    @unsafe
     @inline(__always)
-    static func element<Element>(_ index: Int, of elements: UnsafeBufferPointer<Element>) {
-        guard let base = elements.baseAddress else { return }
-        unsafe line(at: UnsafeRawPointer(base + index))
+    static func element<Element>(_ index: Int, of elements: borrowing ContiguousArray<Element>) {
+        unsafe elements.withUnsafeBufferPointer { elements in
+            guard let base = elements.baseAddress else { return }
+            unsafe line(at: UnsafeRawPointer(base + index))
+        }
     }
 }

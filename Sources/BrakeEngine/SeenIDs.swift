@@ -58,8 +58,7 @@ struct SeenIDs: ~Copyable {
     /// Has the place in the index fetched where the id is looked for.
     @inline(__always)
     func prefetch(_ hash: UInt64) {
-        let place = Int(truncatingIfNeeded: hash) & (index.count - 1)
-        unsafe index.withUnsafeBufferPointer { unsafe Prefetch.element(place, of: $0) }
+        Prefetch.element(Int(truncatingIfNeeded: hash) & (index.count - 1), of: index)
     }
 
     /// The memory that it takes.

@@ -18,16 +18,11 @@ public enum StableHash {
         var hash = first ^ UInt64(truncatingIfNeeded: size)
         var index = 0
         while index &+ 8 <= size {
-            hash = unsafe fold(hash ^ word(bytes, at: index), second)
+            hash = unsafe fold(hash ^ bytes.word(at: index), second)
             index &+= 8
         }
         hash = unsafe fold(hash ^ rest(bytes, from: index) ^ third, second &+ hash)
         return hash == 0 ? first : hash
-    }
-
-    @inlinable @inline(__always)
-    static func word(_ bytes: UnsafeRawBufferPointer, at index: Int) -> UInt64 {
-        unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
     }
 
     /// The bytes that make no whole word, the first of them lowest; 0 when there are none.
@@ -38,7 +33,7 @@ public enum StableHash {
         if size > 8 {
             // The end of a word that reaches back into the one before.
             let known = UInt64(8 &- (size &- index))
-            return unsafe word(bytes, at: size &- 8) &>> (8 &* known)
+            return unsafe bytes.word(at: size &- 8) &>> (8 &* known)
         }
         var rest: UInt64 = 0
         for place in index..<size {

@@ -1,4 +1,4 @@
-// Comparing ids, of which there are as many as events.
+// Bytes taken eight at a time: ids, of which there are as many as events.
 
 extension UnsafeRawBufferPointer {
     /// Whether these bytes are the same, eight of them at a time.
@@ -17,10 +17,11 @@ extension UnsafeRawBufferPointer {
         return unsafe word(at: count &- 8) == other.word(at: count &- 8)
     }
 
+    /// Eight bytes as a number, the first of them lowest.
     @unsafe
     @inlinable
     @inline(always)
     package func word(at index: Int) -> UInt64 {
-        unsafe loadUnaligned(fromByteOffset: index, as: UInt64.self)
+        unsafe UInt64(littleEndian: loadUnaligned(fromByteOffset: index, as: UInt64.self))
     }
 }
