@@ -5,6 +5,8 @@ package import BrakeModel
 extension Evaluator {
     /// How many events there are from one step of looking ahead to the next.
     static let lookahead = 16
+    /// So many apps, with their rows, lie in a processor's second cache.
+    static let cachedApps = 2_048
 
     /// The slots that the events ahead most likely have, by place; `AppTable.noGuess`: not known.
     private struct Guesses {
@@ -18,11 +20,21 @@ extension Evaluator {
         }
     }
 
-    /// Counts some of a batch's events, in its order, while what later ones will touch is on its
-    /// way. With a hundred thousand apps every slot, row and remembered id is a cache miss, and
-    /// each is found by way of the one before: so events are looked at three times ahead of time,
-    /// and nobody waits for the answer.
+    /// Counts some of a batch's events, in its order.
     package mutating func apply(
+        _ batch: EventBatch, _ places: Range<Int>, into decisions: inout Decisions
+    ) {
+        if apps.count > Self.cachedApps {
+            applyLookingAhead(batch, places, into: &decisions)
+        } else {
+            applyToCached(batch, places, into: &decisions)
+        }
+    }
+
+    /// With a hundred thousand apps every slot, row and remembered id is a cache miss, and each is
+    /// found by way of the one before: so events are looked at three times ahead of time, and
+    /// nobody waits for the answer.
+    private mutating func applyLookingAhead(
         _ batch: EventBatch, _ places: Range<Int>, into decisions: inout Decisions
     ) {
         var guesses = Guesses()
@@ -41,14 +53,31 @@ extension Evaluator {
         }
     }
 
+    /// Few apps are at hand: only of sessions there are many.
+    private mutating func applyToCached(
+        _ batch: EventBatch, _ places: Range<Int>, into decisions: inout Decisions
+    ) {
+        var last = LastApp()
+        for place in places {
+            let ahead = place &+ Self.lookahead
+            if ahead < places.upperBound { fetchSession(batch, ahead) }
+            take(batch, at: place, guess: AppTable.noGuess, after: &last, into: &decisions)
+        }
+    }
+
     /// Where its app and its session are looked for.
     @inline(__always)
     private func fetchEntries(_ batch: EventBatch, _ place: Int) {
-        let hash = batch.events[place].appHash
-        apps.prefetch(hash)
-        if batch.events[place].meaning == .start {
-            seenSessions.prefetch(StableHash.combine(hash, batch.events[place].sessionHash))
-        }
+        apps.prefetch(batch.events[place].appHash)
+        fetchSession(batch, place)
+    }
+
+    /// Where its session is looked for.
+    @inline(__always)
+    private func fetchSession(_ batch: EventBatch, _ place: Int) {
+        guard batch.events[place].meaning == .start else { return }
+        seenSessions.prefetch(
+            StableHash.combine(batch.events[place].appHash, batch.events[place].sessionHash))
     }
 
     /// Its app's slot.

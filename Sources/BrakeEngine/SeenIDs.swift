@@ -21,10 +21,11 @@ struct SeenIDs: ~Copyable {
     private(set) var displaced: Int64 = 0
     private(set) var count = 0
 
-    /// A ring; an entry's ticket is its place in the order of arrival, modulo 2^32.
+    /// A ring; an entry's ticket is its place in it.
     private var ring: ContiguousArray<Entry>
     private var oldest: UInt32 = 0
-    /// Tickets by hash, open addressing with linear probing, at most half full.
+    /// Tickets by hash, open addressing with linear probing, at most half full. Above a ticket lie
+    /// bits of its hash, so that ids which only share a place are told apart without the ring.
     private var index: ContiguousArray<UInt32>
 
     init(horizonMilliseconds: Int64, capacityMax: Int) {
@@ -39,10 +40,11 @@ struct SeenIDs: ~Copyable {
     /// prolong the memory of the first. O(1), amortised.
     mutating func insert(_ hash: UInt64, append: Int64, clock: Int64) -> Bool {
         expire(before: clock - horizonMilliseconds)
+        let mark = mark(hash)
         var place = Int(truncatingIfNeeded: hash) & (index.count - 1)
         while index[place] != Self.vacant {
-            let slot = Int(index[place]) & (ring.count - 1)
-            if ring[slot].hash == hash {
+            let slot = Int(index[place] & ticketMask)
+            if index[place] & ~ticketMask == mark, ring[slot].hash == hash {
                 if append - ring[slot].append <= horizonMilliseconds { return false }
                 // Only a record that came out of order leaves one so old behind younger ones.
                 ring[slot].append = append
@@ -87,19 +89,25 @@ struct SeenIDs: ~Copyable {
     }
 
     private mutating func appendEntry(_ entry: Entry) {
-        let ticket = oldest &+ UInt32(count)
-        ring[Int(ticket) & (ring.count - 1)] = entry
-        link(ticket & ticketMask, hash: entry.hash)
+        let ticket = (oldest &+ UInt32(count)) & ticketMask
+        ring[Int(ticket)] = entry
+        link(ticket, hash: entry.hash)
         count += 1
     }
 
-    /// Tickets stay below the mark of a vacant place.
-    private var ticketMask: UInt32 { UInt32(ring.count - 1) }
+    private var ticketMask: UInt32 { UInt32(truncatingIfNeeded: ring.count &- 1) }
+
+    /// What lies above a ticket in the index: bits of the hash by which no place is found. The
+    /// highest is 0, which it is not in a vacant place.
+    @inline(__always)
+    private func mark(_ hash: UInt64) -> UInt32 {
+        UInt32(truncatingIfNeeded: hash &>> 33) & ~ticketMask
+    }
 
     private mutating func link(_ ticket: UInt32, hash: UInt64) {
         var place = Int(truncatingIfNeeded: hash) & (index.count - 1)
         while index[place] != Self.vacant { place = (place + 1) & (index.count - 1) }
-        index[place] = ticket
+        index[place] = mark(hash) | ticket
     }
 
     private mutating func expire(before limit: Int64) {
@@ -126,9 +134,10 @@ struct SeenIDs: ~Copyable {
     }
 
     private mutating func dropOldest() {
-        let ticket = oldest & ticketMask
-        var hole = Int(truncatingIfNeeded: ring[Int(ticket)].hash) & (index.count - 1)
-        while index[hole] != ticket { hole = (hole + 1) & (index.count - 1) }
+        let hash = ring[Int(oldest)].hash
+        let entry = mark(hash) | oldest
+        var hole = Int(truncatingIfNeeded: hash) & (index.count - 1)
+        while index[hole] != entry { hole = (hole + 1) & (index.count - 1) }
         closeGap(at: hole)
         oldest = (oldest &+ 1) & ticketMask
         count -= 1
@@ -141,7 +150,7 @@ struct SeenIDs: ~Copyable {
         var next = (gap + 1) & mask
         while index[next] != Self.vacant {
             let home =
-                Int(truncatingIfNeeded: ring[Int(index[next]) & (ring.count - 1)].hash) & mask
+                Int(truncatingIfNeeded: ring[Int(index[next] & ticketMask)].hash) & mask
             // It may move only if its home does not lie between the hole and itself.
             if (next - home) & mask >= (next - hole) & mask {
                 index[hole] = index[next]
