@@ -103,12 +103,12 @@ struct InputQueue {
         position = marks[firstMark - 1].nextOffset
         if isEmpty {
             clear()
-        } else if firstEvent >= max(Self.countedEvents, eventsWaiting) {
+        } else if firstEvent >= max(Self.countedEvents, min(4 * eventsWaiting, Self.eventsMax)) {
             compact()
         }
     }
 
-    /// Drops what has been counted, when that has become more than what waits; keeps the memory.
+    /// Drops what has been counted, when that is several times what waits; keeps the memory.
     private mutating func compact() {
         batch.removeFirst(firstEvent)
         marks.removeFirst(firstMark)
