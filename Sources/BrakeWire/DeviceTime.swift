@@ -3,8 +3,11 @@
 internal import BrakeModel
 internal import CSimdJSON
 
-/// A device time in milliseconds since 1970, and whether it had another unit.
+/// A device time in milliseconds since 1970, `Event.noTime` when there is none, and whether it had
+/// another unit.
 package struct DeviceTime: Equatable, Sendable, BitwiseCopyable {
+    static let absent = DeviceTime()
+
     /// Times beyond it are brought back to it: far in the future is far enough.
     package static let millisecondsMax: Int64 = 1 << 53
 
@@ -14,6 +17,11 @@ package struct DeviceTime: Equatable, Sendable, BitwiseCopyable {
 
     package var milliseconds: Int64
     package var isConverted: Bool
+
+    private init() {
+        milliseconds = Event.noTime
+        isConverted = false
+    }
 
     /// A whole number of whatever unit its size tells. Exact, half a millisecond rounds up.
     @inline(__always)
@@ -54,9 +62,9 @@ package struct DeviceTime: Equatable, Sendable, BitwiseCopyable {
             ? Int64(rounded) : DeviceTime.millisecondsMax
     }
 
-    /// A field of a record, nil when it is absent.
+    /// A field of a record.
     @inline(__always)
-    init?(_ slice: JSONSlice) throws(Rejection) {
+    init(_ slice: JSONSlice) throws(Rejection) {
         switch slice.kind {
         case BRAKE_JSON_INTEGER:
             // The parser sets `integer` with this kind.
@@ -67,18 +75,18 @@ package struct DeviceTime: Equatable, Sendable, BitwiseCopyable {
             let value = slice.real
             guard value.isFinite && value > 0 else { throw .badTime }
             self.init(value)
-        case BRAKE_JSON_ABSENT, BRAKE_JSON_NULL: return nil
+        case BRAKE_JSON_ABSENT, BRAKE_JSON_NULL: self = .absent
         default: throw .badTime
         }
     }
 
     /// The start of the session that crashed: a number that is not positive comes from a device
     /// which does not know the time, and must not lose the crash.
-    init?(sessionStart slice: JSONSlice) throws(Rejection) {
+    init(sessionStart slice: JSONSlice) throws(Rejection) {
         switch slice.kind {
-        case BRAKE_JSON_NEGATIVE: return nil
-        case BRAKE_JSON_INTEGER where slice.integer == 0: return nil
-        case BRAKE_JSON_REAL where slice.real <= 0: return nil
+        case BRAKE_JSON_NEGATIVE: self = .absent
+        case BRAKE_JSON_INTEGER where slice.integer == 0: self = .absent
+        case BRAKE_JSON_REAL where slice.real <= 0: self = .absent
         default: try self.init(slice)
         }
     }

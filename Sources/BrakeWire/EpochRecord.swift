@@ -83,6 +83,8 @@ package struct EpochRecord: Sendable, Equatable {
     package var tightenings: Int
     /// Of the state, rolling.
     package var checksum: UInt64
+    /// The ids that are in the checksum; of all events in records older than this field.
+    package var checksumIDs: HashedIDs
     package var snapshots: [SnapshotPointer]
     /// The offset after the last throttle record of the partition.
     package var throttleEnd: Int64
@@ -90,7 +92,8 @@ package struct EpochRecord: Sendable, Equatable {
     package init(
         number: Int64, generation: Int64, partition: Int, clock: Int64, offsets: Offsets,
         policies: [PolicyVersion], appsMax: Int? = nil, changes: Int,
-        tightenings: Int = 0, checksum: UInt64, snapshots: [SnapshotPointer], throttleEnd: Int64
+        tightenings: Int = 0, checksum: UInt64, checksumIDs: HashedIDs = .counted,
+        snapshots: [SnapshotPointer], throttleEnd: Int64
     ) {
         self.number = number
         self.generation = generation
@@ -102,6 +105,7 @@ package struct EpochRecord: Sendable, Equatable {
         self.changes = changes
         self.tightenings = tightenings
         self.checksum = checksum
+        self.checksumIDs = checksumIDs
         self.snapshots = snapshots
         self.throttleEnd = throttleEnd
     }
@@ -128,6 +132,7 @@ extension EpochRecord {
                 record.field("changes", changes)
                 if tightenings > 0 { record.field("tightenings", tightenings) }
                 record.field("checksum", Hex.text(checksum))
+                if checksumIDs != .all { record.field("checksum_ids", checksumIDs.rawValue) }
                 record.array("snapshots") { $0.write(snapshots) }
                 record.field("throttle_end", throttleEnd)
             }
@@ -151,8 +156,21 @@ extension EpochRecord {
             changes: try record.required("changes", \.count),
             tightenings: record["tightenings"]?.count ?? 0,
             checksum: try record.required("checksum") { $0.text.flatMap { UInt64($0, radix: 16) } },
+            checksumIDs: try HashedIDs(record["checksum_ids"]),
             snapshots: try snapshots.mapRejecting(SnapshotPointer.init),
             throttleEnd: try record.required("throttle_end", \.integer))
+    }
+}
+
+extension HashedIDs {
+    /// What this build does not know it cannot compare.
+    fileprivate init(_ value: JSONValue?) throws(Rejection) {
+        guard let value else {
+            self = .all
+            return
+        }
+        guard let known = value.text.flatMap(HashedIDs.init(rawValue:)) else { throw .badField }
+        self = known
     }
 }
 

@@ -14,6 +14,15 @@ package enum RecordSource {
     case topic(EventType, key: UnsafeRawBufferPointer?)
 }
 
+/// Which ids of events become hashes; all are checked. The others are 0 in the event.
+package enum HashedIDs: String, Sendable {
+    /// Those by which something is counted once: sessions of starts and crashes, ids and devices of
+    /// crashes.
+    case counted
+    /// Ids and sessions of all events, as older builds did.
+    case all
+}
+
 /// Decodes records. It owns one parser with its memory, allocates nothing per event, and belongs to
 /// one thread.
 ///
@@ -33,8 +42,12 @@ package final class EventDecoder {
     package static let idCharactersMax = 64
 
     private let reader = JSONReader(bytesMax: EventDecoder.recordBytesMax)
+    /// Which ids of events become hashes.
+    package var hashedIDs: HashedIDs
 
-    package init() {}
+    package init(hashing ids: HashedIDs = .counted) {
+        hashedIDs = ids
+    }
 
     /// Adds a record's events to the batch and what could not be used to the rejected ones.
     package func decode(
@@ -49,7 +62,7 @@ package final class EventDecoder {
             rejected.append(RejectedEvent(index: nil, reason: .tooLarge))
             return
         }
-        var record = RecordDecoding(append: append, source: source)
+        var record = RecordDecoding(append: append, source: source, hashedIDs)
         if case .topic(_, let key) = source, unsafe key == nil {
             rejected.append(RejectedEvent(index: nil, reason: .wrongApp))
             return

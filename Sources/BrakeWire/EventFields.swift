@@ -3,6 +3,10 @@
 internal import BrakeModel
 internal import CSimdJSON
 
+extension DeviceTime {
+    fileprivate var conversions: UInt8 { isConverted ? 1 : 0 }
+}
+
 extension RawEvent {
     /// Makes sure that it is an object of a size that we take, and returns its type.
     @inline(__always)
@@ -20,34 +24,32 @@ extension RawEvent {
         return unsafe text
     }
 
-    /// The event without the place of its app's name.
+    /// The event without its app.
     @inline(always)
     func checkedEvent(
-        as type: EventType, appHash: UInt64, append: Int64
+        as type: EventType, append: Int64, _ hashedIDs: HashedIDs
     ) throws(Rejection) -> Event {
         let meaning = try meaning(as: type)
-        let id = try id.hash(charactersMax: EventDecoder.idCharactersMax)
-        // Of ads and signals nobody asks whose device it was.
-        let isAd = type == .adEvent || meaning == .signal
-        if isAd { _ = try device.hasID(charactersMax: EventDecoder.idCharactersMax) }
-        let device =
-            isAd ? 0 : try device.hash(charactersMax: EventDecoder.idCharactersMax)
-        let session = try session.hash(charactersMax: EventDecoder.eventBytesMax)
+        let isCrash = meaning == .crash
+        let all = hashedIDs == .all
+        let idMax = EventDecoder.idCharactersMax
+        let id = try id.hash(charactersMax: idMax, isAsked: isCrash || all)
+        let device = try device.hash(charactersMax: idMax, isAsked: isCrash)
+        let session = try session.hash(
+            charactersMax: EventDecoder.eventBytesMax,
+            isAsked: isCrash || meaning == .start || all)
         let at = try DeviceTime(at)
         let sent = try DeviceTime(sent)
-        let begin = type == .crash ? try DeviceTime(sessionStart: sessionAt) : nil
-        var converted: UInt8 = at?.isConverted == true ? 1 : 0
-        if sent?.isConverted == true { converted += 1 }
-        if begin?.isConverted == true { converted += 1 }
+        let begin = type == .crash ? try DeviceTime(sessionStart: sessionAt) : .absent
         var event = Event(
-            appHash: appHash, meaning: meaning, append: append,
-            at: at?.milliseconds ?? Event.noTime, sent: sent?.milliseconds ?? Event.noTime,
-            sessionAt: begin?.milliseconds ?? Event.noTime, idHash: id, sessionHash: session,
-            deviceHash: device, convertedTimes: converted)
+            appHash: 0, meaning: meaning, append: append, at: at.milliseconds,
+            sent: sent.milliseconds, sessionAt: begin.milliseconds, idHash: id,
+            sessionHash: session, deviceHash: device,
+            convertedTimes: at.conversions &+ sent.conversions &+ begin.conversions)
         if type == .adEvent, count.kind != BRAKE_JSON_ABSENT {
             event.count = try count.eventCount()
         }
-        if isAd {
+        if type == .adEvent || meaning == .signal {
             event.circumstances = AdCircumstances(
                 country: country.countryNumber,
                 dismissMilliseconds: dismissDelay.delayMilliseconds ?? 0)

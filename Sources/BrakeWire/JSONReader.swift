@@ -8,14 +8,16 @@ internal import CSimdJSON
 /// and decoders read all events of a document before they return.
 @safe
 final class JSONReader {
-    /// The event read last. Its texts are valid until the reader opens another document.
-    @inline(__always)
-    var event: RawEvent { unsafe RawEvent(last) }
+    /// Events are read so many at a time, which lie in the processor's nearest cache.
+    private static let eventsAtOnce: UInt32 = 16
+
+    /// How many events have been read last.
+    private(set) var eventCount: UInt32 = 0
     /// What the document as a whole is.
     private(set) var kind = BRAKE_JSON_ABSENT
     // Both made and destroyed with this object, used by nobody else.
     private let parser: OpaquePointer
-    private let last: UnsafeMutablePointer<brake_json_event>
+    private let events: UnsafeMutablePointer<brake_json_event>
 
     /// A reader of documents up to so many bytes.
     init(bytesMax: Int) {
@@ -23,13 +25,15 @@ final class JSONReader {
             preconditionFailure("memory for a JSON parser of \(bytesMax) bytes")
         }
         unsafe self.parser = parser
-        unsafe last = .allocate(capacity: 1)
-        unsafe last.initialize(to: brake_json_event())
+        unsafe events = .allocate(capacity: Int(Self.eventsAtOnce))
+        for place in 0..<Int(Self.eventsAtOnce) {
+            unsafe events.advanced(by: place).initialize(to: brake_json_event())
+        }
     }
 
     deinit {
         unsafe brake_json_destroy(parser)
-        unsafe last.deallocate()
+        unsafe events.deallocate()
     }
 
     var isArray: Bool { kind == BRAKE_JSON_ARRAY }
@@ -50,21 +54,29 @@ final class JSONReader {
     func readAlone(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard unsafe open(bytes) else { return false }
         if isArray { return isWholeArray() }
-        guard nextEvent() == BRAKE_JSON_MORE else { return false }
-        var after = brake_json_event()
-        return unsafe brake_json_next_event(parser, &after) == BRAKE_JSON_END
+        return nextEvents() == BRAKE_JSON_END
     }
 
-    /// Reads the next event.
+    /// Reads some events, at least one if there is one left.
     @inline(__always)
-    func nextEvent() -> brake_json_step { unsafe brake_json_next_event(parser, last) }
+    func nextEvents() -> brake_json_step {
+        unsafe brake_json_next_events(parser, events, Self.eventsAtOnce, &eventCount)
+    }
+
+    /// One of the events read last. Its texts are valid until the reader opens another document.
+    @inline(__always)
+    func event(_ place: UInt32) -> RawEvent {
+        precondition(place < eventCount)
+        return unsafe RawEvent(events.advanced(by: Int(place)))
+    }
 
     /// Whether the opened document, a scalar, is JSON.
     func isWholeScalar() -> Bool { skipTokens() }
 
     /// Reads an array which stands where an event should; the event is then none.
     private func isWholeArray() -> Bool {
-        unsafe last.pointee = brake_json_event()
+        unsafe events.pointee = brake_json_event()
+        eventCount = 1
         return skipTokens()
     }
 

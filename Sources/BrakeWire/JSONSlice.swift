@@ -30,6 +30,13 @@ extension brake_json_slice {
         return unsafe brake_json_is(bytes, word.utf8Start, word.utf8CodeUnitCount)
     }
 
+    /// Whether it is exactly this text, which is not empty.
+    @inline(__always)
+    func matches(_ word: UnsafeRawBufferPointer) -> Bool {
+        guard kind == BRAKE_JSON_TEXT, Int(length) == word.count else { return false }
+        return unsafe UnsafeRawBufferPointer(start: bytes, count: Int(length)).isEqual(to: word)
+    }
+
     /// Whether an optional text is there that is not empty; it must not be too long.
     @inline(__always)
     func hasID(charactersMax: Int) throws(Rejection) -> Bool {
@@ -41,10 +48,10 @@ extension brake_json_slice {
         return length > 0
     }
 
-    /// An optional text's hash, 0 when it is absent or empty.
+    /// An optional text's hash, 0 when it is absent or empty, or nobody asks for it.
     @inline(__always)
-    func hash(charactersMax: Int) throws(Rejection) -> UInt64 {
-        guard try hasID(charactersMax: charactersMax) else { return 0 }
+    func hash(charactersMax: Int, isAsked: Bool) throws(Rejection) -> UInt64 {
+        guard try hasID(charactersMax: charactersMax), isAsked else { return 0 }
         return unsafe StableHash.of(text)
     }
 

@@ -9,15 +9,17 @@ internal import CSimdJSON
 struct RecordDecoding {
     let append: Int64
     let source: RecordSource
+    let hashedIDs: HashedIDs
     /// The type and app of the first event taken, which the others must share.
     private var type: EventType?
     private var appHash: UInt64 = 0
     private var nameOffset: UInt32 = 0
     private var nameLength: UInt8 = 0
 
-    init(append: Int64, source: RecordSource) {
+    init(append: Int64, source: RecordSource, _ hashedIDs: HashedIDs) {
         self.append = append
         self.source = source
+        self.hashedIDs = hashedIDs
         if case .topic(let type, _) = source { self.type = type }
     }
 
@@ -31,18 +33,22 @@ struct RecordDecoding {
         let rejections = rejected.count
         let isArray = reader.isArray
         var index = 0
-        var step = reader.nextEvent()
+        var step = BRAKE_JSON_MORE
         while step == BRAKE_JSON_MORE && index < EventDecoder.eventsMax {
-            take(reader, index: isArray ? index : nil, into: &batch, rejected: &rejected)
-            index += 1
-            step = reader.nextEvent()
+            step = reader.nextEvents()
+            for place in 0..<reader.eventCount {
+                take(
+                    reader.event(place), index: isArray ? index : nil, into: &batch,
+                    rejected: &rejected)
+                index += 1
+            }
         }
-        if step == BRAKE_JSON_END { return true }
+        if step == BRAKE_JSON_END && index <= EventDecoder.eventsMax { return true }
         self = before
         batch.events.removeLast(batch.events.count - events)
         batch.names.removeLast(batch.names.count - names)
         rejected.removeLast(rejected.count - rejections)
-        guard step == BRAKE_JSON_MORE else { return false }
+        guard step != BRAKE_JSON_BAD else { return false }
         rejected.append(RejectedEvent(index: nil, reason: .tooLarge))
         return true
     }
@@ -63,20 +69,21 @@ struct RecordDecoding {
                 continue
             }
             take(
-                reader, index: index, offset: range.lowerBound, into: &batch, rejected: &rejected)
+                reader.event(0), index: index, offset: range.lowerBound, into: &batch,
+                rejected: &rejected)
         }
     }
 
-    /// Takes the event which the reader has just read, from a document that begins at the offset.
+    /// Takes an event which the reader has read, from a document that begins at the offset.
     @inline(__always)
     private mutating func take(
-        _ reader: JSONReader, index: Int?, offset: Int = 0, into batch: inout EventBatch,
+        _ raw: RawEvent, index: Int?, offset: Int = 0, into batch: inout EventBatch,
         rejected: inout [RejectedEvent]
     ) {
         do {
-            batch.events.append(try event(reader.event, into: &batch))
+            batch.events.append(try event(raw, into: &batch))
         } catch {
-            rejected.append(reader.event.rejected(error, index: index, offset: offset))
+            rejected.append(raw.rejected(error, index: index, offset: offset))
         }
     }
 
@@ -87,40 +94,41 @@ struct RecordDecoding {
         let type = try raw.checkedType()
         guard self.type == nil || self.type == type else { throw .wrongType }
         // All that is asked of an app was asked of the first event's.
-        let isSameApp = unsafe nameLength > 0 && isName(raw.app.text, in: batch)
-        let app = unsafe isSameApp ? raw.app.text : try checkedFirstApp(raw)
-        let appHash = unsafe isSameApp ? self.appHash : StableHash.of(app)
-        var event = try raw.checkedEvent(as: type, appHash: appHash, append: append)
-        if !isSameApp {
-            self.type = type
-            self.appHash = appHash
-            nameOffset = unsafe batch.addName(app)
-            nameLength = UInt8(truncatingIfNeeded: app.count)
-        }
+        let isFirst = nameLength == 0 || !isName(raw.app, in: batch)
+        if isFirst { try checkFirstApp(raw) }
+        var event = try raw.checkedEvent(as: type, append: append, hashedIDs)
+        if isFirst { noteFirst(raw, of: type, in: &batch) }
+        event.appHash = appHash
         event.nameOffset = nameOffset
         event.nameLength = nameLength
         return event
     }
 
-    /// The app of an event, which must be the first that is taken.
-    @inline(__always)
-    private func checkedFirstApp(
-        _ raw: RawEvent
-    ) throws(Rejection) -> UnsafeRawBufferPointer {
+    /// Makes sure that an event of an app not met yet is the first that is taken.
+    private func checkFirstApp(_ raw: RawEvent) throws(Rejection) {
         let app = unsafe try raw.checkedApp()
         if case .topic(_, let key) = source {
             guard let key = unsafe key, unsafe key.isEqual(to: app) else { throw .wrongApp }
         }
         guard nameLength == 0 else { throw .wrongApp }
-        return unsafe app
     }
 
-    /// Whether the bytes are the app of the event taken first.
+    private mutating func noteFirst(
+        _ raw: RawEvent, of type: EventType, in batch: inout EventBatch
+    ) {
+        let app = unsafe raw.app.text
+        self.type = type
+        appHash = unsafe StableHash.of(app)
+        nameOffset = unsafe batch.addName(app)
+        nameLength = UInt8(truncatingIfNeeded: app.count)
+    }
+
+    /// Whether it is the app of the event taken first.
     @inline(__always)
-    private func isName(_ app: UnsafeRawBufferPointer, in batch: EventBatch) -> Bool {
+    private func isName(_ app: JSONSlice, in batch: EventBatch) -> Bool {
         let range = Int(nameOffset)..<Int(nameOffset) + Int(nameLength)
         return unsafe batch.names.withUnsafeBytes { names in
-            unsafe app.isEqual(to: UnsafeRawBufferPointer(rebasing: names[range]))
+            unsafe app.matches(UnsafeRawBufferPointer(rebasing: names[range]))
         }
     }
 }

@@ -47,7 +47,7 @@ package final class ReplayDecoder {
         case BRAKE_JSON_ABSENT, BRAKE_JSON_NULL: break
         case BRAKE_JSON_OBJECT, BRAKE_JSON_ARRAY:
             // The grammar of the whole line has been checked, so this cannot fail.
-            var record = RecordDecoding(append: append, source: .file)
+            var record = RecordDecoding(append: append, source: .file, .counted)
             _ = record.read(reader, into: &batch, rejected: &rejected)
         default: rejected.append(RejectedEvent(index: nil, reason: .notAnObject))
         }

@@ -45,7 +45,7 @@ struct UploadGrouping {
     private func check(_ event: RawEvent) throws(Rejection) -> Group {
         let type = try event.checkedType()
         let bytes = unsafe try event.checkedApp()
-        _ = try event.checkedEvent(as: type, appHash: 0, append: 0)
+        _ = try event.checkedEvent(as: type, append: 0, .counted)
         guard let app = unsafe AppID(String(decoding: bytes, as: UTF8.self)) else { throw .badApp }
         if let apps, !apps.contains(app) { throw .wrongApp }
         return Group(type: type, app: app)

@@ -87,7 +87,7 @@ package final class UploadSplitter {
             unsafe try splitArray(body, &grouping)
         } else if unsafe reader.readAlone(UnsafeRawBufferPointer(rebasing: body[whole])) {
             guard !reader.isScalar else { throw .notEvents }
-            unsafe grouping.take(reader.event, index: 0, offset: whole.lowerBound, of: body)
+            unsafe grouping.take(reader.event(0), index: 0, offset: whole.lowerBound, of: body)
         } else {
             unsafe try splitLines(body, &grouping)
         }
@@ -98,13 +98,15 @@ package final class UploadSplitter {
         _ body: UnsafeRawBufferPointer, _ grouping: inout UploadGrouping
     ) throws(UploadRefusal) {
         let before = grouping
-        var step = unsafe reader.open(body) ? reader.nextEvent() : BRAKE_JSON_BAD
+        var step = unsafe reader.open(body) ? BRAKE_JSON_MORE : BRAKE_JSON_BAD
         var index = 0
         while step == BRAKE_JSON_MORE {
-            guard index < UploadSplitter.eventsMax else { throw .tooManyEvents }
-            unsafe grouping.take(reader.event, index: index, offset: 0, of: body)
-            index += 1
-            step = reader.nextEvent()
+            step = reader.nextEvents()
+            for place in 0..<reader.eventCount {
+                guard index < UploadSplitter.eventsMax else { throw .tooManyEvents }
+                unsafe grouping.take(reader.event(place), index: index, offset: 0, of: body)
+                index += 1
+            }
         }
         if step == BRAKE_JSON_END { return }
         grouping = before
@@ -143,7 +145,7 @@ package final class UploadSplitter {
             grouping.reject(RejectedEvent(index: index, reason: .badJSON, bytes: range))
             return false
         }
-        unsafe grouping.take(reader.event, index: index, offset: range.lowerBound, of: body)
+        unsafe grouping.take(reader.event(0), index: index, offset: range.lowerBound, of: body)
         return true
     }
 }

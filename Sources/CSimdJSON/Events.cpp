@@ -134,36 +134,34 @@ bool read_fields(Cursor &cursor, KeyMemory &memory, brake_json_event &event) {
     cursor.place += 1;
     if (cursor.take('}')) return true;
     const uint8_t *const bytes = cursor.bytes;
-    const uint32_t *const positions = cursor.positions;
-    const size_t near_count = cursor.near_count;
-    size_t place = cursor.place;
+    const uint32_t *const near_end = cursor.positions + cursor.near_count;
+    const uint32_t *at = cursor.positions + cursor.place;
     KeyMemory::Key *expected = memory.keys;
     for (;;) {
         KeyMemory::Key *unknown = nullptr;
-        if (place < near_count) {
-            const uint32_t *const at = positions + place;
+        if (at < near_end) {
             const uint8_t *const text = bytes + at[0];
             KeyMemory::Key *const known =
                 matches(*expected, text) ? expected : find_behind(memory, expected, text);
             if (known != nullptr) {
                 expected = known + 1;
                 if (read_near_value(bytes, at[2], at[3], field(event, known->offset))) {
-                    place += 4;
                     const uint8_t next = bytes[at[3]];
+                    at += 4;
                     if (next == ',') continue;
-                    cursor.place = uint32_t(place);
+                    cursor.place = uint32_t(at - cursor.positions);
                     return next == '}';
                 }
             } else if (expected < memory.keys + KeyMemory::keys_max) {
                 unknown = expected;
             }
         }
-        cursor.place = uint32_t(place);
+        cursor.place = uint32_t(at - cursor.positions);
         const Field found = read_any_field(cursor, unknown, event);
         if (found == Field::bad) return false;
         if (found == Field::learnt) expected += 1;
         if (!cursor.take(',')) return cursor.take('}');
-        place = cursor.place;
+        at = cursor.positions + cursor.place;
     }
 }
 
@@ -189,6 +187,16 @@ bool read_event(Cursor &cursor, KeyMemory &memory, brake_json_event &event) {
         event.length = cursor.scalar_end() - event.start;
     }
     return true;
+}
+
+brake_json_step read_events(
+    Cursor &cursor, KeyMemory &memory, brake_json_event *events, uint32_t max, uint32_t &count) {
+    while (count < max) {
+        if (!read_event(cursor, memory, events[count])) return BRAKE_JSON_BAD;
+        count += 1;
+        if (!cursor.take(',')) return BRAKE_JSON_END;
+    }
+    return BRAKE_JSON_MORE;
 }
 
 }  // namespace brake

@@ -27,11 +27,16 @@ struct KeyMemory {
 };
 
 // How many positions have three more behind them, bytes enough to compare a key with, and none of
-// an escape: at those, `read_event` may look ahead without asking.
+// an escape: at those, `read_events` may look ahead without asking.
 uint32_t near_count(const Cursor &cursor);
 
 // Reads the value at the next position as an event; false when it is not JSON.
 bool read_event(Cursor &cursor, KeyMemory &memory, brake_json_event &event);
+
+// Reads the values from the next position on as events, up to `max`, as long as commas follow.
+// `count` rises with each; with BRAKE_JSON_MORE the comma after the last one has been taken.
+brake_json_step read_events(
+    Cursor &cursor, KeyMemory &memory, brake_json_event *events, uint32_t max, uint32_t &count);
 
 }  // namespace brake
 

@@ -70,23 +70,21 @@ brake_json_step brake_json_next_token(brake_json *json, brake_json_slice *token)
     return json->cursor.next_token(*token);
 }
 
-// The next event, at the next position.
-static brake_json_step read_event(brake_json *json, brake_json_event *event) {
-    bool is_good = brake::read_event(json->cursor, json->memory, *event);
-    return is_good ? BRAKE_JSON_MORE : BRAKE_JSON_BAD;
-}
-
-brake_json_step brake_json_next_event(brake_json *json, brake_json_event *event) {
+brake_json_step brake_json_next_events(
+    brake_json *json, brake_json_event *events, uint32_t max, uint32_t *count) {
     Cursor &cursor = json->cursor;
-    bool is_first = json->stage == Stage::start;
-    if (is_first) {
+    *count = 0;
+    if (json->stage != Stage::end) {
+        bool is_first = json->stage == Stage::start;
+        if (is_first) json->is_array = cursor.take('[');
         json->stage = Stage::element;
-        json->is_array = cursor.take('[');
-        if (!json->is_array) return read_event(json, event);
-    }
-    if (json->stage == Stage::element) {
-        bool is_element = json->is_array && (is_first ? cursor.head() != ']' : cursor.take(','));
-        if (is_element) return read_event(json, event);
+        if (!json->is_array) {
+            if (!brake::read_event(cursor, json->memory, events[0])) return BRAKE_JSON_BAD;
+            *count = 1;
+        } else if (!is_first || cursor.head() != ']') {
+            auto step = brake::read_events(cursor, json->memory, events, max, *count);
+            if (step != BRAKE_JSON_END) return step;
+        }
         json->stage = Stage::end;
         if (json->is_array && !cursor.take(']')) return BRAKE_JSON_BAD;
     }

@@ -13,21 +13,25 @@ final class EpochReplay {
     private let scan: LogScan
     private let control: ControlFeed
     private let decoder = EventDecoder()
+    /// By input, the offset before which ids of all events are in the checksums.
+    private let allIDsBefore: [Int64]
     /// By input, the append time of the first record read.
     private(set) var firstAppends: [Int64?] = EventType.allCases.map { _ in nil }
 
     /// Begins where the scan does: at the end offsets of the epoch before the first to be counted.
     /// `control` may be of others, too; `base` is the policy of apps that people have not assigned
-    /// another.
+    /// another, `epochs` are those to be counted.
     init(
         _ log: any EventLog, _ group: PartitionGroup, _ scan: LogScan, _ control: ControlFeed,
-        base: Policy
+        base: Policy, epochs: [EpochRecord]
     ) {
         self.log = log
         self.group = group
         self.scan = scan
         self.base = base
         self.control = control
+        let old = epochs.last { $0.checksumIDs == .all }?.offsets ?? EpochRecord.Offsets()
+        allIDsBefore = EventType.allCases.map { old[$0] }
     }
 
     /// A scan of the inputs of a partition.
@@ -67,7 +71,7 @@ final class EpochReplay {
             of: Self.place(type, group.partition), waitMilliseconds: waitMilliseconds
         ) { records in
             if firstAppends[input] == nil { firstAppends[input] = records.first?.append }
-            group.take(records, as: type, with: decoder)
+            take(records, as: type)
         }
         guard piece != .done else {
             throw LogFault(
@@ -76,6 +80,16 @@ final class EpochReplay {
                 hint: "was the log replaced or cut?", remedy: .stop)
         }
         return piece
+    }
+
+    /// Decodes records as those have who counted them first.
+    private func take(_ records: ArraySlice<LogRecord>, as type: EventType) {
+        let end = allIDsBefore[Int(type.rawValue)]
+        let old = records.prefix { $0.offset < end }
+        for (part, ids) in [(old, HashedIDs.all), (records.dropFirst(old.count), .counted)] {
+            decoder.hashedIDs = ids
+            group.take(part, as: type, with: decoder)
+        }
     }
 
     /// The fault of an epoch that comes out otherwise.

@@ -90,7 +90,7 @@ package struct LogReplay {
         }
         let group = makeGroup(partition, at: start)
         let scan = try EpochReplay.scan(of: partition, in: log, from: start)
-        let replay = EpochReplay(log, group, scan, control, base: policy)
+        let replay = EpochReplay(log, group, scan, control, base: policy, epochs: epochs)
         defer { replay.close() }
         for epoch in epochs {
             try replay.count(epoch)

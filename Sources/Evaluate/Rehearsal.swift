@@ -134,7 +134,7 @@ package struct Rehearsal {
         }
         group.dropOutputs()
         let scan = try EpochReplay.scan(of: partition, in: log, from: start)
-        let replay = EpochReplay(log, group, scan, control, base: base)
+        let replay = EpochReplay(log, group, scan, control, base: base, epochs: [last])
         defer { replay.close() }
         while try replay.count(
             upTo: last.offsets, clock: last.clock, waitMilliseconds: LogScan.pollMilliseconds)

@@ -353,7 +353,8 @@ final class Restore {
         let end = try throttleEnd()
         guard let evaluator = evaluator.take() else { throw fault("there is no evaluator") }
         let group = makeGroup(evaluator, at: start, snapshots: snapshots, throttleEnd: end)
-        let counting = EpochReplay(log, group, scan, control, base: setting.policy)
+        let counting = EpochReplay(
+            log, group, scan, control, base: setting.policy, epochs: epochs)
         stage = .inputs(Recounting(epochs, counting, from: start))
     }
 
@@ -381,10 +382,12 @@ final class Restore {
         // The older snapshots lead to other checksums than this: they are pointed to no longer.
         let group = makeGroup(evaluator, at: start, snapshots: [], throttleEnd: end)
         group.controlEnd = last.offsets.control
-        let counting = EpochReplay(log, group, scan, control, base: setting.policy)
+        let counted = epochs.isEmpty ? [last] : epochs
+        let counting = EpochReplay(
+            log, group, scan, control, base: setting.policy, epochs: counted)
         stage = .inputs(
             Recounting(
-                epochs.isEmpty ? [last] : epochs, counting, from: start,
+                counted, counting, from: start,
                 withoutDecisions: .init(
                     isFromSnapshot: isFromSnapshot, isComparable: !states.hasDeletions)))
     }

@@ -54,6 +54,24 @@ import Testing
         #expect(try #require(decoded.events.first).meaning == meaning)
     }
 
+    @Test(arguments: [
+        ("crash", "", true, true), ("crash", #","fatal":false"#, false, false),
+        ("session", "", false, true), ("session", #","phase":"alive""#, false, false),
+        ("ad_event", #","event":"shown""#, false, false), ("soft_error", "", false, false),
+    ])
+    func `ids by which something is counted once become hashes`(
+        type: String, rest: String, hasID: Bool, hasSession: Bool
+    ) throws {
+        let record = #"{"type":"\#(type)","app":"a","id":"i","session":"s","device":"d"\#(rest)}"#
+        let event = try #require(Decoded(record).events.first)
+        #expect(event.idHash == (hasID ? StableHash.of("i") : 0))
+        #expect(event.sessionHash == (hasSession ? StableHash.of("s") : 0))
+        let all = EventDecoder(hashing: .all)
+        let other = try #require(Decoded(Array(record.utf8), with: all).events.first)
+        #expect(other.idHash == StableHash.of("i"))
+        #expect(other.sessionHash == StableHash.of("s"))
+    }
+
     @Test func `texts become the hashes of their unescaped bytes, absent ones zero`() throws {
         let record =
             #"{"type":"crash","app":"a.b","id":"\u0065\u00e9\ud83d\ude00","session":"s","#

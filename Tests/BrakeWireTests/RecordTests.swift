@@ -69,6 +69,9 @@ import Testing
             try unsafe EpochRecord.decode($0, with: DocumentReader())
         }
         #expect(decoded == Self.epoch)
+        let older = try unsafe Fixture.bytes("examples/valid/epoch/with-a-tightening.json")
+            .withUnsafeBytes { try unsafe EpochRecord.decode($0, with: DocumentReader()) }
+        #expect(older.checksumIDs == .all)
     }
 
     @Test(arguments: notices)

@@ -27,7 +27,7 @@ struct Recount {
     private(set) var decoded: [Event] = []
 
     private let splitter = UploadSplitter()
-    private let decoder = EventDecoder()
+    private let decoder = EventDecoder(hashing: .all)
 
     /// Takes an upload that the log takes at this time.
     mutating func add(_ upload: FleetUpload, append: Int64) throws {

@@ -90,14 +90,16 @@ static inline bool brake_json_is(const uint8_t *bytes, const uint8_t *word, size
 // The kind of the value which comes next.
 brake_json_kind brake_json_peek(const brake_json *json);
 
-// The next event of an opened document: the object that it is, or the elements of the array.
-brake_json_step brake_json_next_event(brake_json *json, brake_json_event *event);
+// The next events of an opened document: the object that it is, or elements of the array, up to
+// `max` of them. `count` says how many; with BRAKE_JSON_MORE another one follows.
+brake_json_step brake_json_next_events(
+    brake_json *json, brake_json_event *events, uint32_t max, uint32_t *count);
 
 // The next token of an opened document.
 brake_json_step brake_json_next_token(brake_json *json, brake_json_slice *token);
 
 // Reads an opened document as a line {"append": ..., "value": ...}, all of whose grammar it checks.
-// With a value, `brake_json_next_event` gives its events afterwards.
+// With a value, `brake_json_next_events` gives its events afterwards.
 bool brake_json_read_line(brake_json *json, brake_json_line *line);
 
 #ifdef __cplusplus
