@@ -12,11 +12,12 @@
 #
 # single    ceiling, then evaluator: exactly once, a commit every 200 ms, policy `article`, one lane
 # gathered  the same events, up to 20 of an app in a record
-# peer      once: ProcessorPeer, exactly_once_v2, a commit every 0.2 s, from 10 % of the backlog on
+# peer      once: ProcessorPeer, exactly_once_v2, a commit every 0.2 s
 # states    of the first number of apps: the throttle table against recompute.py, app by app
 #
-# Rates are events per CPU second (user and system) of the whole process: the evaluator's from its
-# start until all is counted and committed. Needs kcat, curl, gcc, g++, python3, Java 17.
+# Rates are events per CPU second (user and system) of the process: the evaluator's and the peer's
+# from 10 % of the backlog on, without what starting takes, the ceiling's from its first poll on.
+# In brackets the evaluator's from its start. Needs kcat, curl, gcc, g++, python3, Java 17.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -74,28 +75,44 @@ forget() {
         >/dev/null
 }
 
+# How many events are counted; none while it does not answer yet.
 counted() {
-    curl -s "http://$metrics/metrics" \
+    { curl -s "http://$metrics/metrics" || true; } \
         | awk '/^adbrake_evaluate_events_total/ { sum += $2 } END { printf "%d", sum }'
+}
+
+# The evaluator's CPU time, in ticks.
+used_ticks() { sed 's/.*) //' "/proc/$evaluator/stat" | awk '{ print $12 + $13 }'; }
+
+# Waits until the evaluator has counted so many events: how many, how often to look in seconds.
+# Sets `events` and `ticks`.
+await_events() {
+    local began=$SECONDS
+    events=$(counted)
+    while [[ $events -lt $1 ]]; do
+        kill -0 "$evaluator" 2>/dev/null || fail "the evaluator ended"
+        ((SECONDS - began < patience_seconds)) || fail "$events of $EVENTS events were counted"
+        sleep "$2"
+        events=$(counted)
+    done
+    ticks=$(used_ticks)
 }
 
 # Starts an evaluator and waits until it has counted all: name, apps, prefix.
 evaluate() {
-    local began ticks events=0
+    local events ticks first_events first_ticks hertz
     forget "$3"
     "$ADBRAKE" evaluate --policy article --lanes 1 --max-apps 400000 --log "kafka:$bootstrap" \
         --prefix "$3" --listen "$metrics" --log-level warning &
     evaluator=$!
-    began=$SECONDS
-    while [[ $events -lt $EVENTS ]]; do
-        kill -0 "$evaluator" 2>/dev/null || fail "the evaluator ended"
-        ((SECONDS - began < patience_seconds)) || fail "$events of $EVENTS events were counted"
-        sleep 0.1
-        events=$(counted)
-    done
+    await_events $((EVENTS / 10)) 0.02
+    first_events=$events first_ticks=$ticks
+    # Seldom enough that looking on takes nothing from it.
+    await_events "$EVENTS" 0.3
     [[ $events -eq $EVENTS ]] || fail "$events events were counted, not $EVENTS"
-    ticks=$(sed 's/.*) //' "/proc/$evaluator/stat" | awk '{ print $12 + $13 }')
-    note "$1" "$2" $((events * $(getconf CLK_TCK) / ticks)) "$(commits)"
+    hertz=$(getconf CLK_TCK)
+    note "$1" "$2" $(((events - first_events) * hertz / (ticks - first_ticks))) \
+        "$((events * hertz / ticks)) from its start, $(commits)"
 }
 
 # How many commits there were, and how long they took in the mean.
