@@ -179,6 +179,8 @@ else
         if has gathered; then "$BENCH" "$bootstrap" "b$apps-" 4 gather "g$apps-"; fi
     done
     date +%s%3N >"$WORK/filled"
+    # Writing it out shall not go on beside what is measured.
+    sync
 fi
 filled=$(cat "$WORK/filled")
 : >"$rates"
