@@ -35,12 +35,12 @@ public struct Event: Sendable, BitwiseCopyable {
 
     /// `StableHash` of the app's id.
     public var appHash: UInt64
-    /// `StableHash` of the event id; 0: none.
+    /// `StableHash` of the event id; 0: none, or none that its meaning asks for.
     public var idHash: UInt64
-    /// `StableHash` of the session id; 0: none.
+    /// `StableHash` of the session id; 0: none, or none that its meaning asks for.
     public var sessionHash: UInt64
-    /// `StableHash` of the device; 0: none. Of ad events and signals, for which nobody asks who it
-    /// was, their `AdCircumstances`.
+    /// Of crashes the `StableHash` of the device; 0: none. Of ad events and signals, for which
+    /// nobody asks who it was, their `AdCircumstances`.
     public var deviceHash: UInt64
     /// A: when the log took the record.
     public var append: Int64
