@@ -23,8 +23,6 @@ final class PartitionFetcher {
     static let visibilityMilliseconds: Int64 = 100
     static let proofBackoffMilliseconds: Int64 = 1_000
     static let nudgeMilliseconds: Int64 = 20
-    /// How long the log may be out of reach before polls say so.
-    static let silenceMilliseconds: Int64 = 10_000
     static let boundsMilliseconds = 5_000
     /// How long an end before one that was known has to be told until it is believed: a broker that
     /// has just become leader may know less than the one before it, for a moment.
@@ -49,7 +47,7 @@ final class PartitionFetcher {
     private var lastProof: Int64 = 0
     private var nextProof: Int64 = 0
     private var nextNudge: Int64 = 0
-    private var unreachableSince: Int64?
+    private var silence = Silence()
     /// How often a partition that stood still was fetched anew.
     private(set) var restarts = 0
 
@@ -279,14 +277,13 @@ extension PartitionFetcher {
                 of: sources.map(\.place),
                 timeoutMilliseconds: PartitionFetcher.proofTimeoutMilliseconds)
             proof = Proof(ends: believed(ends, now: now), asOf: asOf)
-            unreachableSince = nil
+            silence = Silence()
             lastProof = now
         } catch {
             nextProof = now + PartitionFetcher.proofBackoffMilliseconds
-            let since = unreachableSince ?? now
-            unreachableSince = since
-            guard isIdle, now - since >= PartitionFetcher.silenceMilliseconds else { return }
-            unreachableSince = now
+            silence.grow(at: now)
+            guard isIdle, silence.isTooLong else { return }
+            silence = Silence()
             throw error.fault(
                 "read", at: settings.place, trouble: session.client.context.lastTrouble)
         }

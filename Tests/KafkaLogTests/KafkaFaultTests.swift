@@ -229,7 +229,12 @@ extension KafkaTests {
                 let batch = LogBatch()
                 var seen: Set<String> = []
                 _ = try eventually("records without broker \(broker)") { () -> Bool? in
-                    _ = try reader.poll(into: batch, waitMilliseconds: 50)
+                    do {
+                        _ = try reader.poll(into: batch, waitMilliseconds: 50)
+                    } catch let fault as LogFault where fault.remedy == .retry {
+                        // On a machine that is slow for so long; what was read stays read.
+                        return nil
+                    }
                     seen.formUnion(batch.values.compactMap { $0 })
                     return seen.isSuperset(of: values) ? true : nil
                 }
