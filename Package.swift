@@ -32,7 +32,8 @@ let kafkaTests: [Target.Dependency] = [
     "KafkaTestSupport", "LogTestSupport", "Runtime",
 ]
 let listenerTests: [Target.Dependency] = [
-    "BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "OpenAPITestSupport", "Runtime",
+    "BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "OpenAPITestSupport",
+    "ProcessTestSupport", "Runtime",
 ]
 let producerTests: [Target.Dependency] = [
     "BrakeModel", "BrakeEngine", "BrakeWire", "EventLog", "Runtime", "SQLiteLog",
@@ -151,14 +152,15 @@ let package = Package(
             path: "Benchmarks/EdgeBench", exclude: ["scripts"], swiftSettings: strict),
 
         // Tests.
-        .testTarget(name: "RepositoryTests", swiftSettings: strict),
+        .testTarget(
+            name: "RepositoryTests", dependencies: ["ProcessTestSupport"], swiftSettings: strict),
         tests(of: "BrakeModel"),
         tests(of: "BrakeEngine", ["BrakeModel"], exclude: ["Golden"]),
         .testTarget(
             name: "EventLogTests",
             dependencies: [
                 "BrakeModel", "EventLog", "KafkaLog", "KafkaTestSupport", "LogTestSupport",
-                "LogTortureChild", "Runtime", "SQLiteLog",
+                "LogTortureChild", "ProcessTestSupport", "Runtime", "SQLiteLog",
             ],
             swiftSettings: strict),
         .executableTarget(
@@ -168,10 +170,14 @@ let package = Package(
         .target(
             name: "LogTestSupport", dependencies: ["BrakeEngine", "BrakeModel", "EventLog"],
             path: "Tests/LogTestSupport", swiftSettings: strict),
+        // Programs that tests start.
+        .target(
+            name: "ProcessTestSupport", dependencies: ["Runtime"],
+            path: "Tests/ProcessTestSupport", swiftSettings: strict),
         // One broker for all tests of a run, and what they do to it.
         .target(
             name: "KafkaTestSupport",
-            dependencies: ["CRdKafka", "EventLog", "KafkaLog", "Runtime"],
+            dependencies: ["CRdKafka", "EventLog", "KafkaLog", "ProcessTestSupport", "Runtime"],
             path: "Tests/KafkaTestSupport", swiftSettings: strict),
         .testTarget(
             name: "KafkaStageTests",
@@ -188,7 +194,7 @@ let package = Package(
         tests(of: "HTTPClient", ["Runtime"]),
         tests(of: "Bridge", ["BrakeModel", "BrakeWire", "EventLog", "HTTPServer", "Runtime"]),
         tests(of: "Runtime"),
-        tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine"]),
+        tests(of: "BrakeWire", ["BrakeModel", "BrakeEngine", "ProcessTestSupport"]),
         // Holds routes against the OpenAPI document.
         .target(
             name: "OpenAPITestSupport", dependencies: ["HTTPServer"],
@@ -203,13 +209,13 @@ let package = Package(
             ],
             resources: [.copy("Policies")], swiftSettings: strict),
         tests(of: "Admin", listenerTests),
-        tests(of: "HTTPServer", ["Runtime"]),
+        tests(of: "HTTPServer", ["ProcessTestSupport", "Runtime"]),
         tests(of: "Simulation"),
         .testTarget(
             name: "SystemTests",
             dependencies: [
                 "adbrake", "BrakeModel", "BrakeWire", "EventLog", "HTTPClient", "HTTPServer",
-                "KafkaLog", "KafkaTestSupport", "Runtime", "SQLiteLog",
+                "KafkaLog", "KafkaTestSupport", "ProcessTestSupport", "Runtime", "SQLiteLog",
             ],
             swiftSettings: strict),
     ],

@@ -3,22 +3,20 @@ import BrakeModel
 import EventLog
 import Foundation
 import LogTestSupport
+import ProcessTestSupport
 import SQLiteLog
 import Testing
 
 /// A child process, and the lines that it has said.
 final class TortureChild {
-    private let process = Process()
-    private let pipe = Pipe()
-    private var rest = Data()
+    private let process: ChildProcess
+    private var rest: [UInt8] = []
 
     init(_ arguments: [String]) throws {
         let tests = try FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")
-        process.executableURL = URL(fileURLWithPath: tests).deletingLastPathComponent()
-            .appendingPathComponent("LogTortureChild")
-        process.arguments = arguments
-        process.standardOutput = pipe
-        try process.run()
+        let program = URL(fileURLWithPath: tests).deletingLastPathComponent()
+            .appendingPathComponent("LogTortureChild").path
+        process = try ChildProcess([program] + arguments, errors: .tests)
     }
 
     /// The next line, nil at the end.
@@ -26,23 +24,18 @@ final class TortureChild {
         while true {
             if let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
                 let line = String(decoding: rest[..<end], as: UTF8.self)
-                rest = Data(rest[(end + 1)...])
+                rest = Array(rest[(end + 1)...])
                 return line
             }
-            let more = pipe.fileHandleForReading.availableData
+            let more = process.read()
             if more.isEmpty { return nil }
             rest += more
         }
     }
 
-    func kill() {
-        Foundation.kill(process.processIdentifier, SIGKILL)
-    }
+    func kill() { process.signal(SIGKILL) }
 
-    func wait() -> Int32 {
-        process.waitUntilExit()
-        return process.terminationStatus
-    }
+    func wait() -> ChildProcess.Ending { process.wait() }
 }
 
 @Suite("The SQLite log and other processes")
@@ -68,7 +61,7 @@ struct SQLiteCrashTests {
                     remaining -= 1
                     if remaining == 0 { child.kill() }
                 }
-                #expect(child.wait() == SIGKILL)
+                #expect(child.wait() == .killed(SIGKILL))
                 let log = try SQLiteLog(path: path, partitions: 16)
                 defer { log.close() }
                 try check(log, acknowledged: acknowledged, committed: committed)
@@ -114,7 +107,7 @@ struct SQLiteCrashTests {
             }
             var keys: [String] = []
             while let key = child.nextLine() { keys.append(key) }
-            #expect(child.wait() == 0)
+            #expect(child.wait() == .exited(0))
             let expected = (0..<50).flatMap { ["before \($0)", "after \($0)"] }
             #expect(keys.sorted() == expected.sorted())
         }
@@ -134,7 +127,7 @@ struct SQLiteCrashTests {
             child.kill()
             #expect(batch.copies.first?.key?.hasPrefix("other/") == true)
             while child.nextLine() != nil {}
-            #expect(child.wait() == SIGKILL)
+            #expect(child.wait() == .killed(SIGKILL))
         }
     }
 

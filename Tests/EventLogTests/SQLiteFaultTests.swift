@@ -2,6 +2,7 @@
 import EventLog
 import Foundation
 import LogTestSupport
+import ProcessTestSupport
 import Runtime
 import Testing
 
@@ -326,23 +327,14 @@ enum SmallDisk {
 
     static func with(megabytes: Int, _ body: (String) throws -> Void) throws {
         try withDirectory { directory in
-            let status = try run(
-                "/bin/mount", "-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", directory)
-            guard status == 0 else {
-                print("SQLiteFaultTests.fullDisk is left out: mount ended with status \(status)")
+            let mount = try ChildProcess.run(
+                ["mount", "-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", directory])
+            guard mount.ending == .exited(0) else {
+                print("SQLiteFaultTests.fullDisk is left out: mount \(mount.ending)")
                 return
             }
-            defer { _ = try? run("/bin/umount", directory) }
+            defer { _ = try? ChildProcess.run(["umount", directory]) }
             try body(directory)
         }
-    }
-
-    private static func run(_ path: String, _ arguments: String...) throws -> Int32 {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: path)
-        process.arguments = arguments
-        try process.run()
-        process.waitUntilExit()
-        return process.terminationStatus
     }
 }

@@ -1,32 +1,18 @@
 // TLS, with a key made for the test, and limits by address.
 import Foundation
+import ProcessTestSupport
 import Runtime
 import Testing
 
 @testable import HTTPServer
 
 @Suite struct ListenerTLSTests {
-    private struct Output {
-        var status: Int32
-        var text: String
-    }
-
     /// Runs a program of the system and returns what it printed.
-    private static func run(_ words: String..., input: [UInt8] = []) throws -> Output {
-        let process = Process()
-        process.executableURL = URL(filePath: "/usr/bin/env")
-        process.arguments = words
-        let (output, source) = (Pipe(), Pipe())
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        process.standardInput = source
-        try process.run()
-        try source.fileHandleForWriting.write(contentsOf: Data(input))
-        try source.fileHandleForWriting.close()
-        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return Output(
-            status: process.terminationStatus, text: String(decoding: bytes, as: UTF8.self))
+    private static func run(
+        _ words: String..., input: [UInt8] = []
+    ) throws -> (ending: ChildProcess.Ending, text: String) {
+        let ran = try ChildProcess.run(words, input: input, errors: .nowhere)
+        return (ran.ending, String(decoding: ran.output, as: UTF8.self))
     }
 
     @Test func `Requests over TLS are answered, also those that are refused`() throws {
@@ -39,7 +25,7 @@ import Testing
             "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
             "subjectAltName=IP:127.0.0.1",
             "-keyout", key.path(), "-out", certificate.path())
-        try #require(made.status == 0)
+        try #require(made.ending == .exited(0))
         let texts = try [key, certificate].map { try String(contentsOf: $0, encoding: .utf8) }
         let listener = try ListenerTests.start {
             $0.tlsKey = texts[0]

@@ -1,6 +1,7 @@
 // One real broker for the whole run of the tests, when a Kafka is found; the tests that need it are
 // left out and counted otherwise.
 import Foundation
+import ProcessTestSupport
 
 /// The broker of this run. It is stopped by its own verb as soon as this process ends, however;
 /// `ADBRAKE_KEEP_KAFKA` in the environment names a folder that gets what it has stored.
@@ -37,8 +38,8 @@ package final class KafkaFixture: Sendable {
     /// Where the broker's other door is, and the port at which it says that this is.
     package let doorPort: Int
     package let advertisedPort: Int
-    /// Its other end is the guardian's input: it closes when this process ends.
-    private let lifeline: Int32
+    /// Its input ends when this process ends.
+    private let guardian: ChildProcess
 
     private init() throws {
         directory =
@@ -46,19 +47,14 @@ package final class KafkaFixture: Sendable {
             .appendingPathComponent("adbrake-kafka-\(UUID().uuidString)").path
         // Reads until this process is gone, then stops the broker; started first, so that no
         // broker is ever without it.
-        var ends: [Int32] = [-1, -1]
-        guard unsafe pipe(&ends) == 0 else { throw Failed(command: "pipe", output: "") }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         let cleaning = """
             trap '' INT TERM HUP; cat >/dev/null
             [ ! -e "$2/pid" ] || "$1" stop "$2" >/dev/null 2>&1
             [ -z "$ADBRAKE_KEEP_KAFKA" ] || cp -r "$2" "$ADBRAKE_KEEP_KAFKA"; rm -rf "$2"
             """
-        _ = try KafkaFixture.spawn(
-            "/bin/sh", ["-c", cleaning, "guardian", KafkaFixture.script, directory],
-            input: ends[0], output: "/dev/null")
-        close(ends[0])
-        lifeline = ends[1]
+        guardian = try ChildProcess(
+            ["/bin/sh", "-c", cleaning, "guardian", KafkaFixture.script, directory],
+            takesInput: true, output: .nowhere, errors: .nowhere, hasOwnGroup: true)
         let port = try KafkaFixture.freePorts(4)
         bootstrap = "127.0.0.1:\(port)"
         (doorPort, advertisedPort) = (port + 2, port + 3)
@@ -83,47 +79,20 @@ package final class KafkaFixture: Sendable {
         try KafkaFixture.run(KafkaFixture.script, [verb, directory])
     }
 
-    /// Runs a command to its end and returns what it printed. Not by `Process`, whose wait would
-    /// last as long as the broker that the command leaves behind.
+    /// Runs a command to its end and returns what it printed: to a file, as the broker that the
+    /// command leaves behind goes on printing.
     @discardableResult
     private static func run(_ path: String, _ arguments: [String]) throws -> String {
         let log = FileManager.default.temporaryDirectory
             .appendingPathComponent("adbrake-\(UUID().uuidString).log").path
         defer { unsafe unlink(log) }
-        let child = try spawn(path, arguments, input: nil, output: log)
-        var status: Int32 = 0
-        while unsafe waitpid(child, &status, 0) < 0 && errno == EINTR {}
-        let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-        guard status == 0 else { throw Failed(command: path, output: text) }
-        return text
-    }
-
-    private static func spawn(
-        _ path: String, _ arguments: [String], input: Int32?, output: String
-    ) throws -> pid_t {
-        var actions = unsafe posix_spawn_file_actions_t()
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        if let input {
-            unsafe posix_spawn_file_actions_adddup2(&actions, input, 0)
-        } else {
-            unsafe posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
-        }
-        unsafe posix_spawn_file_actions_addopen(
-            &actions, 1, output, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
-        unsafe posix_spawn_file_actions_adddup2(&actions, 1, 2)
-        var attributes = posix_spawnattr_t()
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
         // A group of its own: what interrupts the tests shall not kill who cleans up after them.
-        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETPGROUP))
-        let words = unsafe ([path] + arguments).map { unsafe strdup($0) }
-        defer { unsafe words.forEach { unsafe free($0) } }
-        var child: pid_t = 0
-        let result = unsafe posix_spawn(
-            &child, path, &actions, &attributes, words + [nil], environ)
-        guard result == 0 else { throw Failed(command: path, output: "error \(result)") }
-        return child
+        let child = try ChildProcess(
+            [path] + arguments, output: .file(log), errors: .output, hasOwnGroup: true)
+        let ending = child.wait()
+        let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+        guard ending == .exited(0) else { throw Failed(command: path, output: text) }
+        return text
     }
 
     /// The first of some neighbouring ports below those that the system gives out by itself, so

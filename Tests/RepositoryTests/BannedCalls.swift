@@ -78,6 +78,9 @@ enum BannedCalls {
         Ban(#"unowned\(unsafe\)"#, instead: "A strong reference, or a weak one."),
         Ban(#"@preconcurrency\b"#, instead: "Make the type Sendable and say why."),
         Ban(#"\bNS(Recursive)?Lock\b"#, instead: "Mutex, or Monitor to wait."),
+        Ban(
+            #"\bProcess\("#,
+            instead: "ChildProcess of ProcessTestSupport: other children do not get its streams."),
         Ban(#"import XCTest"#, instead: "Swift Testing: `import Testing`."),
         Ban(
             #"\b(class|struct|enum|actor|protocol)\s+\w*(Utils?|Helpers?|Manager)\b"#,

@@ -18,6 +18,7 @@ import Testing
         ("ops/demo.sh", "# For now it is enough."),
         ("README.md", "Look in /work/shared for more."),
         ("Sources/Serve/A.swift", "print(1)"),
+        ("Tests/ServeTests/A.swift", "let git = Process()"),
         ("Sources/Serve/A.swift", "Task { await a() }"),
         ("Sources/Serve/A.swift", "Task.detached { }"),
         ("Sources/Serve/A.swift", "let now = Date()"),

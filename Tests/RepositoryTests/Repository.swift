@@ -1,5 +1,6 @@
 // The files of the repository as the rules see them.
 import Foundation
+import ProcessTestSupport
 
 /// One file of text.
 struct TextFile {
@@ -85,23 +86,17 @@ struct Repository {
 
     /// What git tracks or would track; all files where there is no git.
     private static func paths(in root: URL) throws -> [String] {
-        let git = Process()
-        git.executableURL = URL(filePath: "/usr/bin/env")
-        git.arguments = [
+        let words = [
             "git", "-C", root.path(), "ls-files", "-z", "--cached", "--others",
             "--exclude-standard",
         ]
-        let output = Pipe()
-        git.standardOutput = output
-        git.standardError = FileHandle.nullDevice
-        try git.run()
-        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        git.waitUntilExit()
-        let listed = bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+        let git = try? ChildProcess.run(words, errors: .nowhere)
+        let listed = (git?.output ?? []).split(separator: 0)
+            .map { String(decoding: $0, as: UTF8.self) }
         let exists = { (path: String) in
             FileManager.default.fileExists(atPath: root.appending(path: path).path())
         }
-        if git.terminationStatus == 0 { return Set(listed).filter(exists).sorted() }
+        if git?.ending == .exited(0) { return Set(listed).filter(exists).sorted() }
         let all = FileManager.default.enumerator(atPath: root.path())?.compactMap { $0 as? String }
         return (all ?? []).filter { path in
             let parts = path.split(separator: "/").map(String.init)

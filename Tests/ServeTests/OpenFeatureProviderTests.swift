@@ -3,14 +3,15 @@ import BrakeModel
 import BrakeWire
 import Foundation
 import HTTPServer
+import ProcessTestSupport
 import Testing
 
 @Suite struct OpenFeatureProviderTests {
     private func ask(_ edge: String, app: String, person: String) throws -> [String: JSONValue] {
         let python = try #require(Provider.python)
         let script = OutsideProgram.root + "ops/openfeature/try.py"
-        let (status, output) = try OutsideProgram.run([python, "-B", script, edge, app, person])
-        try #require(status == 0, "\(output)")
+        let (ending, output) = try OutsideProgram.run([python, "-B", script, edge, app, person])
+        try #require(ending == .exited(0), "\(output)")
         let reader = DocumentReader()
         var answers: [String: JSONValue] = [:]
         for line in output.split(separator: "\n") {
@@ -76,13 +77,13 @@ private enum Provider {
         let pip = [made + "/bin/pip", "install", "-q", package]
         for words in [["/usr/bin/python3", "-m", "venv", made], pip] {
             let run = try? OutsideProgram.run(words, seconds: installSeconds)
-            guard run?.status == 0 else { return nil }
+            guard run?.ending == .exited(0) else { return nil }
         }
         return isGood(made + "/bin/python") ? made + "/bin/python" : nil
     }()
 
     private static func isGood(_ python: String) -> Bool {
         let words = [python, "-c", "import openfeature.contrib.provider.ofrep"]
-        return (try? OutsideProgram.run(words))?.status == 0
+        return (try? OutsideProgram.run(words))?.ending == .exited(0)
     }
 }

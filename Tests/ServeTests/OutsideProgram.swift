@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import HTTPServer
+import ProcessTestSupport
 import Runtime
 import Serve
 import Testing
@@ -21,53 +22,30 @@ enum OutsideProgram {
     /// Runs a program for at most so many seconds.
     static func run(
         _ words: [String], seconds: Int = 60
-    ) throws -> (status: Int32, output: String) {
-        let process = Process()
-        let output = Pipe()
-        process.executableURL = URL(filePath: "/usr/bin/timeout")
-        process.arguments = ["-k", "5", String(seconds)] + words
-        process.standardOutput = output
-        process.standardError = output
-        try process.run()
-        let bytes = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: bytes, as: UTF8.self))
+    ) throws -> (ending: ChildProcess.Ending, output: String) {
+        let ran = try ChildProcess.run(["timeout", "-k", "5", String(seconds)] + words)
+        return (ran.ending, String(decoding: ran.output, as: UTF8.self))
     }
 }
 
 /// A program that runs beside a test, for two minutes at most.
 final class RunningProgram {
-    private let process = Process()
+    private let process: ChildProcess
     private let log: URL
 
     /// What it prints goes to a file of the folder.
     init(_ words: [String], folder: URL) throws {
         log = folder.appendingPathComponent("program.log")
-        _ = FileManager.default.createFile(atPath: log.path(), contents: nil)
-        process.executableURL = URL(filePath: "/usr/bin/timeout")
-        process.arguments = ["-k", "5", "120"] + words
-        process.standardOutput = try FileHandle(forWritingTo: log)
-        process.standardError = process.standardOutput
-        try Self.withSignals { try process.run() }
-    }
-
-    /// A child takes over which signals are blocked, and threads of tests block all: it would not
-    /// hear that it is to end.
-    private static func withSignals(_ start: () throws -> Void) rethrows {
-        var none = sigset_t()
-        var before = sigset_t()
-        unsafe sigemptyset(&none)
-        unsafe pthread_sigmask(SIG_SETMASK, &none, &before)
-        defer { unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
-        try start()
+        process = try ChildProcess(
+            ["timeout", "-k", "5", "120"] + words, output: .file(log.path()), errors: .output)
     }
 
     var printed: String { (try? String(contentsOf: log, encoding: .utf8)) ?? "" }
 
     /// Ends it, and waits for its end.
     func stop() {
-        process.terminate()
-        process.waitUntilExit()
+        process.signal(SIGTERM)
+        process.wait()
     }
 }
 

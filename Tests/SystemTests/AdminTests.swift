@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import HTTPClient
+import ProcessTestSupport
 import Testing
 
 @Suite("People who decide")

@@ -2,16 +2,13 @@
 // its exit status. What it prints is gathered as it comes; nobody outlives its test.
 import Foundation
 import Glibc
+import ProcessTestSupport
 import Runtime
 import Testing
 
 /// One run of `adbrake`. Whoever starts it calls `close`, which kills what still runs.
 final class Child: Sendable {
-    /// How a process has ended.
-    enum Ending: Equatable {
-        case exited(Int32)
-        case killed(Int32)
-    }
+    typealias Ending = ChildProcess.Ending
 
     struct State {
         var output: [UInt8] = []
@@ -25,9 +22,8 @@ final class Child: Sendable {
     /// How long anything of a child is waited for, on a machine with much else to do.
     static let patienceMilliseconds = 60_000
 
-    let pid: pid_t
+    private let process: ChildProcess
     private let state = Monitor(State())
-    private let input: Int32
 
     /// The program lies beside the tests; `ADBRAKE_PROGRAM` names another one, as the optimised.
     static var program: String {
@@ -51,33 +47,27 @@ final class Child: Sendable {
 
     /// Starts any command, by the path of its file.
     init(command words: [String], variables: [String]) throws {
-        let started = try Self.starting.withLock { _ in
-            try Self.start(words, ["PATH=/usr/bin:/bin"] + variables)
-        }
-        (pid, input) = (started.pid, started.input)
-        let (state, pid) = (state, pid)
-        let (output, complaints) = (started.output, started.complaints)
-        _ = WorkerThread(name: "child out") {
-            Self.gather(output) { bytes in state.withLock { $0.output += bytes } }
-            state.withLock { $0.openStreams -= 1 }
-        }
-        _ = WorkerThread(name: "child err") {
-            Self.gather(complaints) { bytes in state.withLock { $0.complaints += bytes } }
-            state.withLock { $0.openStreams -= 1 }
-        }
-        _ = WorkerThread(name: "child end") {
-            var info = unsafe siginfo_t()
-            // Seen first and reaped under the lock, so that nobody signals a pid that is free.
-            while unsafe waitid(P_PID, id_t(pid), &info, WEXITED | WNOWAIT) != 0 && errno == EINTR {
-            }
+        process = try ChildProcess(
+            words, environment: ["PATH=/usr/bin:/bin"] + variables, takesInput: true)
+        process.follow(.output) { [state] bytes in
             state.withLock { state in
-                var status: Int32 = 0
-                _ = unsafe waitpid(pid, &status, 0)
-                let signal = status & 0x7f
-                state.ending = signal == 0 ? .exited(status >> 8 & 0xff) : .killed(signal)
+                state.output += bytes
+                if bytes.isEmpty { state.openStreams -= 1 }
             }
+        }
+        process.follow(.errors) { [state] bytes in
+            state.withLock { state in
+                state.complaints += bytes
+                if bytes.isEmpty { state.openStreams -= 1 }
+            }
+        }
+        _ = WorkerThread(name: "child end") { [state, process] in
+            let ending = process.wait()
+            state.withLock { $0.ending = ending }
         }
     }
+
+    var pid: pid_t { process.pid }
 
     /// Runs the program to its end.
     static func run(
@@ -97,22 +87,13 @@ final class Child: Sendable {
     /// Writes to its standard input, in pieces, and closes that.
     func feed(_ bytes: [UInt8], pieceBytes: Int) {
         var rest = bytes[...]
-        while !rest.isEmpty {
-            let piece = Array(rest.prefix(pieceBytes))
-            let count = unsafe piece.withUnsafeBytes {
-                unsafe Glibc.write(input, $0.baseAddress, $0.count)
-            }
-            guard count > 0 else { break }
-            rest = rest.dropFirst(count)
+        while !rest.isEmpty, process.write(rest.prefix(pieceBytes)) {
+            rest = rest.dropFirst(pieceBytes)
         }
-        Glibc.close(input)
+        process.closeInput()
     }
 
-    func signal(_ number: Int32) {
-        state.withLock { state in
-            if state.ending == nil { Glibc.kill(pid, number) }
-        }
-    }
+    func signal(_ number: Int32) { process.signal(number) }
 
     /// Waits for a line on standard error that has the text.
     func line(with text: String) throws -> String {
@@ -144,74 +125,5 @@ final class Child: Sendable {
     func close() {
         signal(SIGKILL)
         _ = state.wait(milliseconds: Self.patienceMilliseconds) { $0.ending }
-    }
-
-    // MARK: The operating system
-
-    /// One at a time: a child must not inherit the ends of another one's pipes.
-    private static let starting = Monitor(0)
-
-    private struct Pipe {
-        var reading: Int32
-        var writing: Int32
-
-        init() throws {
-            var ends: [Int32] = [-1, -1]
-            // A pair of sockets is closed in other children from the beginning: these are started
-            // meanwhile by others, and would keep an end open for as long as they live.
-            let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
-            let status = unsafe socketpair(AF_UNIX, type, 0, &ends)
-            try #require(status == 0, "a pipe can be made")
-            (reading, writing) = (ends[0], ends[1])
-        }
-    }
-
-    private static func gather(_ descriptor: Int32, _ take: ([UInt8]) -> Void) {
-        var bytes = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = unsafe bytes.withUnsafeMutableBytes {
-                unsafe read(descriptor, $0.baseAddress, $0.count)
-            }
-            if count > 0 {
-                take(Array(bytes.prefix(count)))
-            } else if count == 0 || errno != EINTR {
-                break
-            }
-        }
-        Glibc.close(descriptor)
-    }
-
-    /// Starts a process; returns its id and our ends of its streams.
-    private static func start(
-        _ arguments: [String], _ environment: [String]
-    ) throws -> (pid: pid_t, input: Int32, output: Int32, complaints: Int32) {
-        let (input, output, complaints) = (try Pipe(), try Pipe(), try Pipe())
-        let ends = [input.reading, output.writing, complaints.writing]
-        var actions = unsafe posix_spawn_file_actions_t()
-        // All pointers here live through the call of posix_spawn, which copies what it needs.
-        unsafe posix_spawn_file_actions_init(&actions)
-        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
-        for (target, end) in ends.enumerated() {
-            unsafe posix_spawn_file_actions_adddup2(&actions, end, Int32(target))
-        }
-        var words: [UnsafeMutablePointer<CChar>?] = unsafe arguments.map { unsafe strdup($0) }
-        unsafe words.append(nil)
-        var variables: [UnsafeMutablePointer<CChar>?] = unsafe environment.map { unsafe strdup($0) }
-        unsafe variables.append(nil)
-        defer { unsafe (words + variables).forEach { unsafe free($0) } }
-        // Threads of tests may block all signals, and a child takes over what is blocked.
-        var attributes = posix_spawnattr_t()
-        unsafe posix_spawnattr_init(&attributes)
-        defer { unsafe posix_spawnattr_destroy(&attributes) }
-        var none = sigset_t()
-        unsafe sigemptyset(&none)
-        unsafe posix_spawnattr_setsigmask(&attributes, &none)
-        unsafe posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK))
-        var pid: pid_t = 0
-        let status = unsafe posix_spawn(
-            &pid, arguments[0], &actions, &attributes, &words, &variables)
-        for end in ends { Glibc.close(end) }
-        try #require(status == 0, "the program can be started: error \(status)")
-        return (pid, input.writing, output.reading, complaints.reading)
     }
 }

@@ -1,5 +1,6 @@
 // What the tests' own way to start processes promises.
 import Glibc
+import ProcessTestSupport
 import Testing
 
 @Suite("A process started by a test")

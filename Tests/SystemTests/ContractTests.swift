@@ -1,5 +1,6 @@
 // The OpenAPI document against the running program, by a tool that makes requests up from it.
 import Foundation
+import ProcessTestSupport
 import Testing
 
 @Suite("The OpenAPI document")

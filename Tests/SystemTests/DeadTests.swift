@@ -3,6 +3,7 @@ import BrakeModel
 import BrakeWire
 import EventLog
 import HTTPClient
+import ProcessTestSupport
 import SQLiteLog
 import Testing
 

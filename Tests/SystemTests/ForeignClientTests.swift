@@ -5,6 +5,7 @@ import BrakeWire
 import EventLog
 import Foundation
 import HTTPClient
+import ProcessTestSupport
 import SQLiteLog
 import Testing
 
@@ -25,7 +26,7 @@ struct ForeignClientTests {
             let throttled = try play(client, until: "Throttle", "crashing 40", at: address, child)
             #expect(throttled.cause == "rule")
             client.say("end")
-            #expect(client.waitForEnd() == 0, "\(client.said)")
+            #expect(client.waitForEnd() == .exited(0), "\(client.said)")
             child.signal(SIGTERM)
             #expect(try child.waitForEnd() == .exited(0), "\(child.complaints)")
             for secret in [Self.key, "device-", "Broken"] {

@@ -2,6 +2,7 @@
 import BrakeModel
 import BrakeWire
 import EventLog
+import ProcessTestSupport
 import SQLiteLog
 import Testing
 

@@ -6,6 +6,7 @@ import Foundation
 import HTTPClient
 import KafkaLog
 import KafkaTestSupport
+import ProcessTestSupport
 import Runtime
 import Testing
 

@@ -4,6 +4,7 @@ import BrakeWire
 import EventLog
 import Foundation
 import HTTPClient
+import ProcessTestSupport
 import Runtime
 import SQLiteLog
 import Testing

@@ -5,6 +5,7 @@ import BrakeWire
 import EventLog
 import Foundation
 import KafkaLog
+import ProcessTestSupport
 import Runtime
 import SQLiteLog
 import Testing

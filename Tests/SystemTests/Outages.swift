@@ -1,6 +1,7 @@
 // What takes a log away from the program, and gives it back.
 import Foundation
 import Glibc
+import ProcessTestSupport
 import Runtime
 import Testing
 
@@ -59,12 +60,7 @@ final class SmallDisk {
     func empty() { _ = unsafe unlink(filler) }
 
     private static func run(_ words: String...) throws {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = words
-        try process.run()
-        process.waitUntilExit()
-        try #require(process.terminationStatus == 0, "\(words)")
+        try #require(try ChildProcess.run(words).ending == .exited(0), "\(words)")
     }
 }
 
@@ -77,9 +73,8 @@ final class Broker {
     /// Why no broker can be started here; nil when one can.
     static let obstacle: String? = {
         let finder = script.replacingOccurrences(of: "broker.sh", with: "find.sh")
-        guard status(of: [finder]) == 0 else { return "no Kafka found; set KAFKA_HOME" }
-        return status(of: ["java", "-version"]) == 0
-            ? nil : "no Java found; Kafka needs 17 or later"
+        guard isThere([finder]) else { return "no Kafka found; set KAFKA_HOME" }
+        return isThere(["java", "-version"]) ? nil : "no Java found; Kafka needs 17 or later"
     }()
 
     /// Obeys lines; when there are no more, as when this process is gone, it stops the broker.
@@ -91,43 +86,34 @@ final class Broker {
         """
 
     let bootstrap: String
-    private let guardian = Process()
-    private let lifeline = Pipe()
-    private let output = Pipe()
+    private let guardian: ChildProcess
     private let said = Monitor("")
 
     init() throws {
         let folder = FileManager.default.temporaryDirectory.path + "/adbrake-" + UUID().uuidString
         let port = Int.random(in: 20_000..<32_000)
         bootstrap = "127.0.0.1:\(port)"
-        // No other child may have this end: the guardian would wait for it, too.
-        _ = fcntl(lifeline.fileHandleForWriting.fileDescriptor, F_SETFD, FD_CLOEXEC)
-        guardian.executableURL = URL(fileURLWithPath: "/bin/sh")
-        guardian.arguments = ["-c", Self.life, "guardian", Self.script, folder, "\(port)"]
-        guardian.standardInput = lifeline
-        guardian.standardOutput = output
-        guardian.standardError = FileHandle.nullDevice
-        let said = said
-        output.fileHandleForReading.readabilityHandler = { handle in
-            let bytes = handle.availableData
+        guardian = try ChildProcess(
+            ["/bin/sh", "-c", Self.life, "guardian", Self.script, folder, "\(port)"],
+            takesInput: true, errors: .nowhere)
+        guardian.follow { [said] bytes in
             said.withLock { $0 += String(decoding: bytes, as: UTF8.self) }
         }
-        try guardian.run()
         try wait(for: "start")
     }
 
     /// `pause`, `resume`, `kill`, `restart`.
     func tell(_ verb: String) throws {
         said.withLock { $0 = "" }
-        try lifeline.fileHandleForWriting.write(contentsOf: Data("\(verb)\n".utf8))
+        guardian.write("\(verb)\n".utf8)
         try wait(for: verb)
     }
 
     func close() {
         said.withLock { $0 = "" }
-        try? lifeline.fileHandleForWriting.close()
+        guardian.closeInput()
         try? wait(for: "end")
-        output.fileHandleForReading.readabilityHandler = nil
+        guardian.wait()
     }
 
     private func wait(for verb: String) throws {
@@ -137,16 +123,8 @@ final class Broker {
         try #require(isDone == true, "the broker does \(verb)")
     }
 
-    private static func status(of words: [String]) -> Int32 {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = words
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = FileHandle.nullDevice
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return -1 }
-        process.waitUntilExit()
-        return process.terminationStatus
+    private static func isThere(_ words: [String]) -> Bool {
+        (try? ChildProcess.run(words))?.ending == .exited(0)
     }
 }
 

@@ -1,6 +1,7 @@
 // The collector where the public reaches it: over TLS, and behind a proxy.
 import Foundation
 import HTTPClient
+import ProcessTestSupport
 import Runtime
 import Testing
 
@@ -8,17 +9,11 @@ import Testing
 struct PublicTests {
     private static let session = #"{"type":"session","app":"shop","session":"s"}"#
 
-    private func run(_ words: String...) throws -> (status: Int32, text: String) {
-        let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-        process.arguments = words
-        let output = Pipe()
-        process.standardOutput = output
-        process.standardError = FileHandle.nullDevice
-        try process.run()
-        let bytes = try output.fileHandleForReading.readToEnd() ?? Data()
-        process.waitUntilExit()
-        return (process.terminationStatus, String(decoding: bytes, as: UTF8.self))
+    private func run(
+        _ words: String...
+    ) throws -> (ending: ChildProcess.Ending, text: String) {
+        let ran = try ChildProcess.run(words, errors: .nowhere)
+        return (ran.ending, String(decoding: ran.output, as: UTF8.self))
     }
 
     @Test("serves HTTPS with a certificate, TLS 1.2 and later")
@@ -29,7 +24,7 @@ struct PublicTests {
                 "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                 "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
                 "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate)
-            try #require(made.status == 0)
+            try #require(made.ending == .exited(0))
             let collect = try workplace.start(
                 "collect", ["--tls-certificate", certificate, "--tls-key", key])
             defer { collect.close() }
@@ -41,7 +36,7 @@ struct PublicTests {
             #expect(answer.text == #"{"accepted":1,"rejected":[]}"#)
             let old = try run(
                 "curl", "-s", "--cacert", certificate, "--tls-max", "1.1", "\(address)/livez")
-            #expect(old.status != 0 && old.text.isEmpty)
+            #expect(old.ending != .exited(0) && old.text.isEmpty)
         }
     }
 

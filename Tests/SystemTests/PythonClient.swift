@@ -1,5 +1,6 @@
 // A client in Python, in the environment that `ops/clients/setup.sh` has made.
 import Foundation
+import ProcessTestSupport
 import Runtime
 import Testing
 
@@ -14,32 +15,22 @@ final class PythonClient: Sendable {
         FileManager.default.isExecutableFile(atPath: python)
         ? nil : "no SDKs of others; ops/clients/setup.sh makes them"
 
-    private let process: Process
-    private let input = Pipe()
-    private let output = Pipe()
+    private let process: ChildProcess
     private let text = Monitor("")
 
     init(_ script: String, _ arguments: [String]) throws {
-        process = Process()
-        process.executableURL = URL(fileURLWithPath: Self.python)
-        process.arguments = [Self.repository + "/ops/clients/" + script] + arguments
-        process.standardInput = input
-        process.standardOutput = output
-        process.standardError = output
-        let text = text
-        output.fileHandleForReading.readabilityHandler = { handle in
-            let bytes = handle.availableData
+        process = try ChildProcess(
+            [Self.python, Self.repository + "/ops/clients/" + script] + arguments,
+            takesInput: true, errors: .output)
+        process.follow { [text] bytes in
             text.withLock { $0 += String(decoding: bytes, as: UTF8.self) }
         }
-        try process.run()
     }
 
     /// All that it has printed.
     var said: String { text.read { $0 } }
 
-    func say(_ line: String) {
-        try? input.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
-    }
+    func say(_ line: String) { process.write("\(line)\n".utf8) }
 
     /// Waits until it has printed a text.
     func wait(for wanted: String) throws {
@@ -49,15 +40,11 @@ final class PythonClient: Sendable {
         try #require(found == true, "it never said \(wanted), but \(said)")
     }
 
-    /// Its exit status.
-    func waitForEnd() -> Int32 {
-        process.waitUntilExit()
-        return process.terminationStatus
-    }
+    func waitForEnd() -> ChildProcess.Ending { process.wait() }
 
     func close() {
-        output.fileHandleForReading.readabilityHandler = nil
-        if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+        process.signal(SIGKILL)
+        process.wait()
     }
 }
 

@@ -2,6 +2,7 @@
 import BrakeModel
 import BrakeWire
 import Foundation
+import ProcessTestSupport
 import SQLiteLog
 import Testing
 

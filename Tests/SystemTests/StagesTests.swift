@@ -1,6 +1,7 @@
 // Collector, evaluator and edge as processes of their own over one file.
 import Foundation
 import HTTPClient
+import ProcessTestSupport
 import Runtime
 import SQLiteLog
 import Testing

@@ -1,6 +1,7 @@
 // Starts that cannot be: refused with what is wrong, what to do, and a status.
 import Foundation
 import HTTPClient
+import ProcessTestSupport
 import SQLiteLog
 import Testing
 

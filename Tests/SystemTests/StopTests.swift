@@ -1,6 +1,7 @@
 // A stop that is asked for, under load, and the start after it.
 import BrakeModel
 import Foundation
+import ProcessTestSupport
 import Runtime
 import SQLiteLog
 import Testing

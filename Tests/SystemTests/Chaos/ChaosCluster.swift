@@ -1,5 +1,6 @@
 // The three brokers that `make chaos` has started, and what can be done to them.
 import Foundation
+import ProcessTestSupport
 import Runtime
 import Testing
 

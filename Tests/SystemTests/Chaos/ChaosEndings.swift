@@ -6,6 +6,7 @@ import EventLog
 import Foundation
 import HTTPClient
 import KafkaLog
+import ProcessTestSupport
 import Runtime
 import Testing
 

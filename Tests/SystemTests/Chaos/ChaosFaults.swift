@@ -3,6 +3,7 @@ import BrakeModel
 import EventLog
 import Foundation
 import KafkaLog
+import ProcessTestSupport
 import Runtime
 import Testing
 

@@ -4,6 +4,7 @@ import BrakeModel
 import BrakeWire
 import EventLog
 import Foundation
+import ProcessTestSupport
 
 /// What a comparison has brought to light; nothing in the lists: all is as it must be.
 struct ChaosFindings {
