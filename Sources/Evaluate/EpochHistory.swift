@@ -90,12 +90,17 @@ final class EpochHistory {
         return try LogScan(log, from: [place: first])
     }
 
+    /// An epoch that is there again counts as it is there last: a broker may have committed an
+    /// attempt that failed together with the one that succeeded. What comes late from another
+    /// worker, of a generation before, does not count.
     private func take(_ epoch: EpochRecord) {
+        if let last = found.last, epoch.generation < last.generation { return }
         guard case .range(let numbers) = goal else {
             found = [epoch]
             return
         }
         guard epoch.number <= numbers.upperBound else { return }
+        while let last = found.last, last.number >= epoch.number { found.removeLast() }
         var epoch = epoch
         // Of a day's epochs there may be half a million: what they share is held once.
         if let last = found.last, last.policies == epoch.policies {

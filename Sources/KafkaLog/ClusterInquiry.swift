@@ -25,12 +25,15 @@ final class ClusterInquiry: Sendable {
     private let settings: KafkaSettings
     private let nextRefresh = Mutex<Int64>(0)
 
-    init(_ settings: KafkaSettings) throws(LogFault) {
+    /// `isCommitted`: the ends are those of a `read_committed` reader.
+    init(_ settings: KafkaSettings, isCommitted: Bool = false) throws(LogFault) {
         self.settings = settings
         client = try RDKafkaClient(
             .inquirer,
-            ["isolation.level": "read_uncommitted", "topic.metadata.refresh.interval.ms": "30000"],
-            settings: settings)
+            [
+                "isolation.level": isCommitted ? "read_committed" : "read_uncommitted",
+                "topic.metadata.refresh.interval.ms": "30000",
+            ], settings: settings)
     }
 
     func close() { client.close() }
@@ -134,7 +137,7 @@ final class ClusterInquiry: Sendable {
             guard error.kind == .retriable || error.isUnknownPlace,
                 LogClock.steady.now() < deadline
             else {
-                throw try confirmed(error, of: place).fault(
+                throw try confirmed(error, of: [place]).fault(
                     "ask for bounds", at: settings.place(of: place),
                     trouble: client.context.lastTrouble)
             }
@@ -143,17 +146,22 @@ final class ClusterInquiry: Sendable {
         }
     }
 
-    /// A partition that the client knows nothing of may still be there: right after a broker was
-    /// out of reach its picture of the cluster has holes. Whether it is gone, the cluster says.
-    private func confirmed(
-        _ error: RDKafkaError, of place: TopicPartition
+    /// A partition that the client knows nothing of may still be there, without a leader; and right
+    /// after a broker was out of reach its picture of the cluster has holes. Whether one is gone,
+    /// the cluster says.
+    func confirmed(
+        _ error: RDKafkaError, of places: [TopicPartition]
     ) throws(LogFault) -> RDKafkaError {
         guard error.isUnknownPlace else { return error }
         let found = try describe(
-            [place.topic], timeoutMilliseconds: ClusterInquiry.describeMilliseconds)
-        let isThere = found[place.topic].map { place.partition < $0.partitions } ?? false
-        return isThere
-            ? RDKafkaError(code: error.code, text: error.text, kind: .retriable) : error
+            Set(places.map(\.topic)).sorted { $0.rawValue < $1.rawValue },
+            timeoutMilliseconds: ClusterInquiry.describeMilliseconds)
+        let areThere = places.allSatisfy { place in
+            found[place.topic].map { place.partition < $0.partitions } ?? false
+        }
+        guard areThere else { return error }
+        return RDKafkaError(
+            code: RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, text: "a partition has no leader")
     }
 
     /// The offsets that come next in these partitions, in one round trip to each broker; absent are

@@ -284,7 +284,7 @@ extension PartitionFetcher {
             silence.grow(at: now)
             guard isIdle, silence.isTooLong else { return }
             silence = Silence()
-            throw error.fault(
+            throw try inquiry.confirmed(error, of: sources.map(\.place)).fault(
                 "read", at: settings.place, trouble: session.client.context.lastTrouble)
         }
         if isDrained { try watch(now) }

@@ -13,6 +13,8 @@ final class TransactionalProducer {
     /// How long a commit tries before it is given back to the caller.
     static let commitMilliseconds: Int64 = 8_000
     static let pauseMilliseconds = 20...200
+    /// For what is closed when partitions are given up.
+    static let partingMilliseconds: Int64 = 2_000
 
     /// A transaction under way, or one whose outcome is not known.
     private struct Attempt {
@@ -35,10 +37,11 @@ final class TransactionalProducer {
         var place: String
     }
 
-    private let settings: KafkaSettings
+    let settings: KafkaSettings
     private let lane: Int
     private var client: TransactionClient?
     private var doubt: Attempt?
+    var leftovers = Leftovers()
     private var attempts: Int64 = 0
     /// How often a producer was replaced.
     private(set) var replacements = 0
@@ -56,10 +59,18 @@ final class TransactionalProducer {
     /// Forgets a commit in doubt, after its partitions were given up; its outcome is settled, so
     /// that whoever restores them reads it.
     func abandon() throws(LogFault) {
-        guard doubt != nil else { return }
-        discard()
-        try start()
-        doubt = nil
+        if doubt != nil {
+            discard()
+            try start()
+            doubt = nil
+        }
+        // Whoever restores them cannot read beyond what is open. Without leaders nothing can be
+        // done about it in time; a new producer would fence whoever has this lane by now.
+        if client != nil {
+            try? clearLeftovers(
+                deadline: LogClock.steady.now() + TransactionalProducer.partingMilliseconds)
+        }
+        leftovers = Leftovers()
     }
 
     func close() { client = nil }
@@ -74,6 +85,7 @@ final class TransactionalProducer {
             if let attempt = doubt {
                 let tookEffect = try settle(attempt, member: member, deadline: deadline)
                 doubt = nil
+                if !tookEffect { leftovers.add(attempt.outputs) }
                 if tookEffect {
                     guard attempt.positions == positions, attempt.outputs.count == outputs.count
                     else {
@@ -81,9 +93,10 @@ final class TransactionalProducer {
                             "commit", at: place, reason: "the commit before took effect after all",
                             hint: "restore from what is committed", remedy: .rejoin)
                     }
-                    return TransactionalProducer.ends(of: attempt)
+                    return ends(of: attempt)
                 }
             }
+            try clearLeftovers(deadline: deadline)
             let client = try started(deadline: deadline)
             let board = client.sender.client.context.deliveries
             attempts += 1
@@ -93,9 +106,13 @@ final class TransactionalProducer {
                 board: board, ticket: outputs.isEmpty ? nil : board.open(count: outputs.count))
             do throws(Failure) {
                 try transact(attempt, client, member: member, deadline: deadline)
-                return TransactionalProducer.ends(of: attempt)
+                return ends(of: attempt)
             } catch {
-                if error.stage == .ending { doubt = attempt }
+                if error.stage == .ending {
+                    doubt = attempt
+                } else {
+                    leftovers.add(attempt.outputs)
+                }
                 try recover(refined(error, attempt), deadline: deadline)
             }
             // Many lanes that fail together shall not come back together.
@@ -104,7 +121,7 @@ final class TransactionalProducer {
         }
     }
 
-    private var place: String { "\(settings.place) transaction \(settings.laneName(lane))" }
+    var place: String { "\(settings.place) transaction \(settings.laneName(lane))" }
 }
 
 // One transaction.
@@ -135,6 +152,29 @@ extension TransactionalProducer {
         try end(client, deadline: deadline)
     }
 
+    /// Writes records to their partitions, and takes them back.
+    func writeAndAbort(_ records: [OutgoingRecord], deadline: Int64) throws(LogFault) {
+        let client = try started(deadline: deadline)
+        let board = client.sender.client.context.deliveries
+        let ticket = board.open(count: records.count)
+        defer { _ = board.close(ticket, waitMilliseconds: 0) }
+        do throws(RDKafkaError) {
+            try client.begin(deadline: deadline)
+            do {
+                try client.sender.send(records, ticket, deadline: deadline)
+            } catch {
+                throw error.error
+            }
+            try client.confirm(ticket, deadline: deadline)
+            if let failure = board.failure(of: ticket) { throw failure.error }
+            try client.abort(deadline: deadline)
+        } catch {
+            // Its successor makes the broker abort what is open.
+            discard()
+            throw error.fault("commit: abort", at: place, trouble: client.lastTrouble)
+        }
+    }
+
     private func end(_ client: TransactionClient, deadline: Int64) throws(Failure) {
         try step("end", .ending) { () throws(RDKafkaError) in
             try client.commit(deadline: deadline)
@@ -154,7 +194,7 @@ extension TransactionalProducer {
 
     /// The offset after the last record of each partition that was written to. The library has
     /// served all reports before it asks for the end.
-    private static func ends(of attempt: Attempt) -> [TopicPartition: Int64] {
+    private func ends(of attempt: Attempt) -> [TopicPartition: Int64] {
         guard let ticket = attempt.ticket else { return [:] }
         let landing = attempt.board.close(ticket, waitMilliseconds: 1_000)
         var ends: [TopicPartition: Int64] = [:]
@@ -162,6 +202,7 @@ extension TransactionalProducer {
             let place = TopicPartition(record.topic, record.partition)
             ends[place] = max(ends[place, default: 0], offset + 1)
         }
+        leftovers.add(committed: ends)
         return ends
     }
 }

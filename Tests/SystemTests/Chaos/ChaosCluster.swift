@@ -57,6 +57,22 @@ struct ChaosCluster: Sendable {
         try run(["\(home)/bin/\(name).sh", "--bootstrap-server", bootstrap] + arguments)
     }
 
+    /// Moves partitions to these brokers, and waits until they are there.
+    func move(_ partitions: [(topic: String, partition: Int)], to brokers: [Int]) throws {
+        let list = partitions.map { place in
+            #"{"topic":"\#(place.topic)","partition":\#(place.partition),"replicas":\#(brokers)}"#
+        }
+        let plan = "\(folder)/plan.json"
+        try #"{"version":1,"partitions":[\#(list.joined(separator: ","))]}"#
+            .write(toFile: plan, atomically: true, encoding: .utf8)
+        let words = ["--reassignment-json-file", plan]
+        try tool("kafka-reassign-partitions", words + ["--execute"])
+        _ = try eventually("partitions have moved") { () -> Bool? in
+            let state = try tool("kafka-reassign-partitions", words + ["--verify"])
+            return state.contains("in progress") ? nil : true
+        }
+    }
+
     @discardableResult
     private func run(_ words: [String]) throws -> String {
         let child = try Child(command: words, variables: ["KAFKA_HOME=\(home)"])

@@ -19,8 +19,8 @@ extension ChaosFault {
     static func underLoad(_ relay: Relay?) -> [ChaosFault] {
         [
             workerKilled, workerDead, workerFrozen, workerReplaced, workerCut(relay),
-            brokerKilled, brokerFrozen, brokerRestarted, collectorKilled, transactionsEnded,
-            foreignTransaction, idsExpired,
+            brokerKilled, brokerFrozen, brokerRestarted, outputsFrozen, collectorKilled,
+            transactionsEnded, foreignTransaction, idsExpired,
         ]
     }
 
@@ -95,6 +95,24 @@ extension ChaosFault {
 
     private static let brokerRestarted = brokers("broker restarted") { arena, broker, _ in
         try arena.cluster.broker(broker, "restart")
+    }
+
+    /// The outputs lie on one broker alone: while it is silent they have no leader, and what a
+    /// transaction has written there ends without a marker.
+    private static let outputsFrozen = ChaosFault(name: "outputs' only broker frozen", times: 3) {
+        arena, random in
+        let broker = ChaosCluster.brokers[random.next(below: ChaosCluster.brokers.count)]
+        let outputs = [Topic.throttle, .notice, .epoch, .snapshot, .dead]
+            .flatMap { arena.log.places(of: $0) }
+            .map { (topic: arena.settings.prefix + $0.topic.name, partition: $0.partition) }
+        try arena.cluster.move(outputs, to: [broker])
+        pause(random.next(below: 1_000))
+        try arena.cluster.broker(broker, "pause")
+        // Longer than the cluster believes in a silent broker.
+        pause(13_000)
+        try arena.cluster.broker(broker, "resume")
+        try arena.recover()
+        try arena.cluster.move(outputs, to: ChaosCluster.brokers)
     }
 
     private static let collectorKilled = ChaosFault(name: "collector killed", times: 2) {
