@@ -191,10 +191,9 @@ extension ChaosFault {
             try known().isEmpty ? true : nil
         }
         try arena.kill("b")
+        // What was in the log may have been counted before; the spare comes when a session is over.
+        _ = try spare.line(with: "partitions assigned")
         try arena.recover()
-        guard spare.complaints.contains("partitions assigned") else {
-            throw ChaosFailure("the spare got no partitions: \(spare.complaints)")
-        }
         try arena.start("b", relayed: true)
         try arena.stop("z")
     }
