@@ -21,7 +21,8 @@ extension KafkaTests {
             let workers = try (0..<lanes).map { try log.makeWorker(lane: $0) as? KafkaWorker }
             defer { for worker in workers { worker?.close() } }
             var owned = Array(repeating: Set<Int>(), count: lanes)
-            _ = try eventually("a partition for each") { () -> Bool? in
+            // Sixteen members make many rebalances, each as slow as the machine.
+            _ = try eventually("a partition for each", seconds: 240) { () -> Bool? in
                 for (index, worker) in workers.enumerated() {
                     switch try worker?.pollAssignment(waitMilliseconds: 5) {
                     case .assigned(let partitions): owned[index].formUnion(partitions)
