@@ -12,53 +12,100 @@ import Testing
 extension KafkaTests {
     @Suite("Many on Kafka")
     struct StormTests {
+        private let lanes = 16
+        private let moves = 20
+
+        /// What the lanes tell each other.
+        private struct Group {
+            var owned: [Set<Int>]
+            var results: [Result<Tally, any Error>] = []
+        }
+
+        private struct Tally {
+            var retries = 0
+            var repairs = 0
+        }
+
         @Test("workers commit on while their coordinators move, without beginning anew each time")
         func movingCoordinators() throws {
-            let lanes = 16
             let cluster = try MockCluster(brokers: 3, partitions: lanes)
             let log = try cluster.open()
             defer { log.close() }
-            let workers = try (0..<lanes).map { try log.makeWorker(lane: $0) as? KafkaWorker }
-            defer { for worker in workers { worker?.close() } }
-            var owned = Array(repeating: Set<Int>(), count: lanes)
-            // Sixteen members make many rebalances, each as slow as the machine.
-            _ = try eventually("a partition for each", seconds: 240) { () -> Bool? in
-                for (index, worker) in workers.enumerated() {
-                    switch try worker?.pollAssignment(waitMilliseconds: 5) {
-                    case .assigned(let partitions): owned[index].formUnion(partitions)
-                    case .revoked: owned[index] = []
-                    case nil: break
-                    }
-                }
-                return owned.allSatisfy { $0.count == 1 } ? true : nil
-            }
-            var retries = 0
-            for move in 0..<20 {
-                for (index, worker) in workers.enumerated() {
-                    cluster.moveCoordinator(
-                        .transaction, of: "\(cluster.settings.prefix)test-\(index)",
-                        to: (move + index) % 3 + 1)
-                    guard let worker, let partition = owned[index].first else { continue }
-                    _ = try eventually("commit \(move) of lane \(index)") { () -> Bool? in
-                        do {
-                            _ = try worker.commit(
-                                [.init(.epoch, partition, "\(move)")],
-                                positions: [TopicPartition(.session, partition): Int64(move)])
-                            return true
-                        } catch let fault as LogFault where fault.remedy == .retry {
-                            retries += 1
-                            return nil
-                        }
-                    }
+            let group = Monitor(Group(owned: Array(repeating: [], count: lanes)))
+            let threads = (0..<lanes).map { lane in
+                WorkerThread(name: "lane \(lane)") {
+                    commit(as: lane, of: group, to: log, in: cluster)
                 }
             }
-            let repairs = workers.reduce(0) { $0 + ($1?.repairs.producers ?? 0) }
-            print("\(20 * lanes) commits, \(retries) given back, \(repairs) producers replaced")
+            for thread in threads { thread.join() }
+            let tallies = try group.read { $0.results }.map { try $0.get() }
+            let retries = tallies.reduce(0) { $0 + $1.retries }
+            let repairs = tallies.reduce(0) { $0 + $1.repairs }
+            print("\(moves * lanes) commits, \(retries) given back, \(repairs) producers replaced")
             // Each move costs a producer at most, and mostly none.
-            #expect(repairs <= 20 * lanes / 4)
+            #expect(repairs <= moves * lanes / 4)
             for partition in 0..<lanes {
-                #expect(try log.readAll(.epoch, partition) == (0..<20).map { "\($0)" })
+                #expect(try log.readAll(.epoch, partition) == (0..<moves).map { "\($0)" })
             }
+        }
+
+        /// The thread of a lane, which leaves the group when all others are done as well.
+        private func commit(
+            as lane: Int, of group: Monitor<Group>, to log: KafkaLog, in cluster: MockCluster
+        ) {
+            var worker: KafkaWorker?
+            defer { worker?.close() }
+            let result = Result {
+                let made = try #require(try log.makeWorker(lane: lane) as? KafkaWorker)
+                worker = made
+                let partition = try waitForPartition(made, lane, group)
+                let retries = try commitWhileMoving(made, partition, lane, cluster)
+                return Tally(retries: retries, repairs: made.repairs.producers)
+            }
+            group.withLock { $0.results.append(result) }
+            _ = group.wait(milliseconds: 480_000) { $0.results.count == lanes ? true : nil }
+        }
+
+        /// Sixteen members make many rebalances, each as slow as the machine.
+        private func waitForPartition(
+            _ worker: KafkaWorker, _ lane: Int, _ group: Monitor<Group>
+        ) throws -> Int {
+            try eventually("a partition for each", seconds: 240) { () -> Int? in
+                switch try worker.pollAssignment(waitMilliseconds: 5) {
+                case .assigned(let partitions):
+                    group.withLock { $0.owned[lane].formUnion(partitions) }
+                case .revoked: group.withLock { $0.owned[lane] = [] }
+                case nil: break
+                }
+                return group.read { group in
+                    group.owned.allSatisfy { $0.count == 1 } ? group.owned[lane].first : nil
+                }
+            }
+        }
+
+        /// Commits once after each move of the lane's coordinator, which holds it up for half
+        /// a second. Returns how many commits were given back.
+        private func commitWhileMoving(
+            _ worker: KafkaWorker, _ partition: Int, _ lane: Int, _ cluster: MockCluster
+        ) throws -> Int {
+            var retries = 0
+            for move in 0..<moves {
+                cluster.moveCoordinator(
+                    .transaction, of: "\(cluster.settings.prefix)test-\(lane)",
+                    to: (move + lane) % 3 + 1)
+                _ = try eventually("commit \(move) of lane \(lane)") { () -> Bool? in
+                    do {
+                        _ = try worker.commit(
+                            [.init(.epoch, partition, "\(move)")],
+                            positions: [TopicPartition(.session, partition): Int64(move)])
+                        return true
+                    } catch let fault as LogFault where fault.remedy == .retry {
+                        retries += 1
+                        return nil
+                    }
+                }
+            }
+            return retries
         }
     }
 }
