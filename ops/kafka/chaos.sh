@@ -66,8 +66,11 @@ RELAY:PLAINTEXT" \
         --config log.cleaner.backoff.ms=200 >"$folder/$number.log" 2>&1
 }
 
+running=''
 clean_up() {
     local status=$? number
+    # With all that the tests have started.
+    [[ -z $running ]] || kill "$running" 2>/dev/null || true
     for ((number = 1; number <= brokers; number++)); do
         [[ ! -e $folder/$number/pid ]] \
             || "$here/broker.sh" kill "$folder/$number" 2>/dev/null || true
@@ -84,6 +87,7 @@ swift build "${flags[@]}" -c release -Xswiftc -cross-module-optimization \
 swift build "${flags[@]}" --build-tests --explicit-target-dependency-import-check error
 ADBRAKE_PROGRAM=$(swift build "${flags[@]}" -c release --show-bin-path)/adbrake
 export ADBRAKE_PROGRAM
+tests=$(swift build "${flags[@]}" --show-bin-path)/adbrakePackageTests.xctest
 
 identity=$("$home/bin/kafka-storage.sh" random-uuid 2>/dev/null | tail -n 1)
 starting=()
@@ -95,8 +99,10 @@ for number in "${!starting[@]}"; do
     wait "${starting[$number]}" || { cat "$folder/$((number + 1)).log" >&2 && fail "no brokers"; }
 done
 
+# In the background: a script hears an interruption only while it waits. Not by `swift test`, which
+# keeps what is said to itself until the end where there is no terminal.
 ADBRAKE_CHAOS=$folder ADBRAKE_CHAOS_PORT=$port ADBRAKE_CHAOS_ONLY=$only ADBRAKE_SEED=$seed \
-    KAFKA_HOME=$home timeout $((minutes_max * 60)) \
-    swift test "${flags[@]}" --skip-build --filter 'SystemTests.ChaosTests' 2>&1 \
-    | grep -vE '^(Building|Build complete|\[[0-9]+/)' \
-    || fail "repeat with: make chaos ARGS='--seed $seed${only:+ --only $only}'"
+    KAFKA_HOME=$home timeout $((minutes_max * 60)) "$tests" --testing-library swift-testing \
+    --filter 'SystemTests.ChaosTests' &
+running=$!
+wait "$running" || fail "repeat with: make chaos ARGS='--seed $seed${only:+ --only $only}'"

@@ -15,6 +15,8 @@ final class ChaosArena {
     static let lanes = 2
     /// Between two uploads of a client: what they send is read where nothing is optimised.
     private static let pauseMilliseconds = 200
+    /// Events a second of the fleet's, for the same reason.
+    private static let fleetRate = 300
     /// Beyond what any fault of a single broker or worker may take, sessions and all.
     static let recoveryMilliseconds: Int64 = 120_000
 
@@ -29,6 +31,8 @@ final class ChaosArena {
     private var past: [Child] = []
     private var collector: Child?
     private var fleet: Child?
+    /// What the fleet was told to be taken; known once its load has ended.
+    private var fleetAccepted = 0
     private var clients: Clients?
     private var firstClient = 0
     private let seed: UInt64
@@ -147,8 +151,8 @@ final class ChaosArena {
         let scenario = try workplace.write("trouble.json", Self.trouble)
         fleet = try Child([
             "traffic", "--collector", try collectorAddress(), "--scenario", scenario, "--apps",
-            "40", "--rate", "1000", "--seed", "\(seed % 1_000_000)", "--quiet", "--report",
-            "\(workplace.folder)/traffic.json",
+            "40", "--rate", "\(Self.fleetRate)", "--seed", "\(seed % 1_000_000)", "--quiet",
+            "--report", fleetReport,
         ])
     }
 
@@ -171,8 +175,9 @@ final class ChaosArena {
     /// Phases of trouble all through the run.
     private static let trouble: String = {
         let phases = (0..<30).map { phase in
-            #"{"kind":"ad_crash","apps_share":0.4,"from_s":\#(20 + 40 * phase),"#
-                + #""to_s":\#(35 + 40 * phase),"share":0.5,"formats":["interstitial","app_open"]}"#
+            #"{"kind":"ad_crash","vendor":"adnet","apps_share":0.4,"share":0.5,"#
+                + #""from_s":\#(20 + 40 * phase),"to_s":\#(35 + 40 * phase),"#
+                + #""formats":["interstitial","app_open"]}"#
         }
         return #"{"name":"chaos","about":"again and again","crash_share":0.002,"troubles":["#
             + phases.joined(separator: ",") + "]}"
@@ -180,10 +185,23 @@ final class ChaosArena {
 
     /// Ends the load, and waits until all of it is counted.
     func finishLoad() throws {
-        fleet?.signal(SIGTERM)
-        try fleet?.waitForEnd()
+        if let fleet { fleetAccepted = try stop(fleet) }
+        fleet = nil
         _ = clients?.finish()
         try recover()
+    }
+
+    private var fleetReport: String { "\(workplace.folder)/traffic.json" }
+
+    /// Ends the fleet; returns how many of its events the collector has taken.
+    private func stop(_ fleet: Child) throws -> Int {
+        fleet.signal(SIGTERM)
+        let ending = try fleet.waitForEnd()
+        let report = FileManager.default.contents(atPath: fleetReport).map { [UInt8]($0) }
+        guard let accepted = DocumentReader().read(report ?? [])?["accepted"]?.integer else {
+            throw ChaosFailure("the fleet ended as \(ending): \(Self.last(of: fleet))")
+        }
+        return Int(accepted)
     }
 
     // MARK: What has come of it
@@ -228,16 +246,22 @@ final class ChaosArena {
 
     /// Holds the log against undisturbed runs over the same input.
     func check() throws -> ChaosFindings {
-        try truth.check(clients?.tally.read { $0 })
+        try truth.check(clients?.tally.read { $0 }, fleetAccepted: fleetAccepted)
     }
 
-    /// Those that should run but have ended, with the last that they have said; they are started
-    /// again.
+    /// Those that should run but have ended, with the last that they have said; evaluators are
+    /// started again.
     func restartEnded() throws -> [String] {
-        try workers.filter { !$0.value.isRunning }.map { name, child in
-            try start(name, relayed: name == "b")
-            return "evaluator \(name) has ended: \(Self.last(of: child))"
+        var ended: [String] = []
+        if let fleet, !fleet.isRunning {
+            ended.append("the fleet has ended: \(Self.last(of: fleet))")
+            self.fleet = nil
         }
+        return try ended
+            + workers.filter { !$0.value.isRunning }.map { name, child in
+                try start(name, relayed: name == "b")
+                return "evaluator \(name) has ended: \(Self.last(of: child))"
+            }
     }
 
     /// The last that evaluators have said.

@@ -26,6 +26,8 @@ final class ChaosLedger {
     private(set) var epochs: [[EpochRecord]]
     /// By token of an upload, the numbers of its events found.
     private(set) var events: [String: Set<Int>] = [:]
+    /// Events that the fleet has sent; those of uploads that it repeated are there again.
+    private(set) var fleetEvents = 0
     /// Events found a second time.
     private(set) var twice: [String] = []
     private var positions: [TopicPartition: Int64] = [:]
@@ -111,14 +113,12 @@ final class ChaosLedger {
         }
     }
 
-    /// Events of our own clients carry `"token":"c0-1","n":2`.
+    /// Events of our own clients carry `"token":"c0-1","n":2`; those of the fleet do not.
     private func noteTokens(of value: [UInt8]) {
-        // Found as bytes: to read every event as JSON takes too long where nothing is optimised.
-        let mark = Data(#""token":""#.utf8)
         let bytes = Data(value)
-        var start = bytes.startIndex
-        while let found = bytes.range(of: mark, in: start..<bytes.endIndex) {
-            start = found.upperBound
+        let tokens = Self.places(behind: #""token":""#, in: bytes)
+        fleetEvents += Self.places(behind: #""app":""#, in: bytes).count - tokens.count
+        for start in tokens {
             let token = bytes[start...].prefix { $0 != UInt8(ascii: "\"") }
             let digits = bytes[token.endIndex...].dropFirst(#"","n":"#.utf8.count)
                 .prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
@@ -128,5 +128,17 @@ final class ChaosLedger {
                 twice.append("\(name) \(number)")
             }
         }
+    }
+
+    /// Found as bytes: to read every event as JSON takes too long where nothing is optimised.
+    private static func places(behind mark: String, in bytes: Data) -> [Data.Index] {
+        let mark = Data(mark.utf8)
+        var places: [Data.Index] = []
+        var start = bytes.startIndex
+        while let found = bytes.range(of: mark, in: start..<bytes.endIndex) {
+            start = found.upperBound
+            places.append(start)
+        }
+        return places
     }
 }

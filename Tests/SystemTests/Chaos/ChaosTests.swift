@@ -25,12 +25,18 @@ struct ChaosTests {
         return only.isEmpty || only.split(separator: ",").contains { name.contains($0) }
     }
 
+    /// Prints at once, also into a pipe: a run takes ten minutes.
+    private static func tell(_ line: String) {
+        print(line)
+        fflush(nil)
+    }
+
     @Test("loses nothing, counts nothing twice, and decides as if nothing had happened")
     func faults() throws {
         let begun = SystemClock.monotonicMilliseconds()
         var rows: [ChaosRow] = []
         let cluster = try ChaosCluster()
-        print(ChaosRow.heading)
+        Self.tell(ChaosRow.heading)
         if ChaosFault.names.contains(where: Self.isWanted) {
             try Self.inArena("chaos", cluster) { rows += try Self.underLoad($0) }
         }
@@ -70,7 +76,7 @@ struct ChaosTests {
             row.result = ChaosRow.failed
             Issue.record("\(ending.name): \(error)")
         }
-        print(row.line)
+        tell(row.line)
         return row
     }
 
@@ -81,7 +87,7 @@ struct ChaosTests {
         var random = SeededGenerator(seed: seed)
         try arena.start("a")
         try arena.start("b", relayed: true)
-        print("chaos: the program uses \(try arena.library(of: "a"))")
+        tell("chaos: the program uses \(try arena.library(of: "a"))")
         try arena.startLoad()
         try arena.recover()
         StopSignal().wait(milliseconds: 5_000)
@@ -121,7 +127,7 @@ struct ChaosTests {
             // The faults after this one shall find what they need.
             _ = try? arena.restartEnded()
         }
-        if isLast { print(row.line) }
+        if isLast { tell(row.line) }
         return row
     }
 }

@@ -29,10 +29,14 @@ struct ChaosTruth {
     let options: [String]
     let policy: String
 
-    func check(_ tally: Clients.Tally?) throws -> ChaosFindings {
+    func check(_ tally: Clients.Tally?, fleetAccepted: Int) throws -> ChaosFindings {
         var findings = ChaosFindings()
         try ledger.catchUp()
         if let tally { checkUploads(tally, &findings) }
+        if ledger.fleetEvents < fleetAccepted {
+            findings.lost.append(
+                "\(fleetAccepted - ledger.fleetEvents) of the fleet's events that were accepted")
+        }
         for partition in ledger.epochs.indices {
             checkEpochs(partition, &findings)
             checkInputs(partition, &findings)
