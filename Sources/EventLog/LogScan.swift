@@ -92,7 +92,8 @@ package final class LogScan {
         silentSince = nil
         throw LogFault(
             "read", at: place, reason: "neither a record nor the end came for 30 s",
-            hint: "is the log reachable, or a transaction open that holds readers back?",
+            hint: "is the log reachable, or a transaction open that holds readers back? "
+                + "On Kafka: kafka-transactions.sh find-hanging",
             remedy: .retry)
     }
 

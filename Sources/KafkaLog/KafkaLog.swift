@@ -11,6 +11,7 @@ package final class KafkaLog: EventLog {
     private let inquiry: ClusterInquiry
     private let appender: RecordAppender
     private let interruption = Interruption()
+    private let leftovers = LeftoverStore()
 
     /// For one question while the log is in use.
     static let questionMilliseconds = 5_000
@@ -43,7 +44,8 @@ package final class KafkaLog: EventLog {
     }
 
     package func makeWorker(lane: Int) throws(LogFault) -> any LogWorker {
-        try KafkaWorker(settings, inquiry, interruption, partitions: partitions, lane: lane)
+        try KafkaWorker(
+            settings, inquiry, interruption, partitions: partitions, lane: lane, leftovers)
     }
 
     package func makeExclusiveAppender(

@@ -16,6 +16,8 @@ final class KafkaWorker: LogWorker {
     static let phantomSessions = 2
     /// Between two looks at who is in the group.
     static let rollCallMilliseconds = 250
+    /// For closing what commits have left open, and between two tries while nothing else is to do.
+    static let clearMilliseconds: Int64 = 2_000
 
     private let settings: KafkaSettings
     private let inquiry: ClusterInquiry
@@ -36,17 +38,18 @@ final class KafkaWorker: LogWorker {
     private var isLost = false
     /// Accepted, but not yet told: the generation is still to be found.
     private var granted: Set<Int>?
+    private var nextClearing: Int64 = 0
 
     init(
         _ settings: KafkaSettings, _ inquiry: ClusterInquiry, _ interruption: Interruption,
-        partitions: Int, lane: Int
+        partitions: Int, lane: Int, _ leftovers: LeftoverStore
     ) throws(LogFault) {
         self.settings = settings
         self.inquiry = inquiry
         self.interruption = interruption
         self.partitions = partitions
         self.lane = lane
-        producer = TransactionalProducer(settings, lane: lane)
+        producer = TransactionalProducer(settings, lane: lane, leftovers)
         try producer.start()
         fetcher = try PartitionFetcher(
             settings, inquiry, partitionCount: partitions * Topic.inputs.count)
@@ -66,6 +69,7 @@ final class KafkaWorker: LogWorker {
 
     func pollAssignment(waitMilliseconds: Int) throws(LogFault) -> AssignmentChange? {
         if isLeaving { try giveUp() }
+        clearIdly()
         let deadline = LogClock.steady.now() + Int64(waitMilliseconds)
         while true {
             if let granted { return try assigned(granted) }
@@ -96,6 +100,9 @@ final class KafkaWorker: LogWorker {
     func committedPositions(partition: Int) throws(LogFault) -> [TopicPartition: Int64] {
         // Restoring takes its time, and counts as a sign of life.
         _ = changeWaits()
+        // Nothing is read beyond what this lane itself has left open.
+        try producer.clearLeftovers(
+            member: member, deadline: LogClock.steady.now() + KafkaWorker.clearMilliseconds)
         return try member.committed(
             Topic.inputs.map { TopicPartition($0, partition) },
             timeoutMilliseconds: KafkaWorker.questionMilliseconds
@@ -240,6 +247,16 @@ final class KafkaWorker: LogWorker {
         } catch {
             throw proven(error)
         }
+    }
+
+    /// Closes what this lane has left open in partitions that are others' by now: they cannot read
+    /// beyond it. Lanes that commit do it before they commit.
+    private func clearIdly() {
+        let now = LogClock.steady.now()
+        guard owned.isEmpty, producer.mayClearLeftovers, now >= nextClearing else { return }
+        // Without a leader it cannot be done yet.
+        try? producer.clearLeftovers(member: member, deadline: now + KafkaWorker.clearMilliseconds)
+        nextClearing = LogClock.steady.now() + KafkaWorker.clearMilliseconds
     }
 
     private func giveUp() throws(LogFault) {

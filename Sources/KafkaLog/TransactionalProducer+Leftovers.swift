@@ -12,8 +12,15 @@ extension TransactionalProducer {
 
     /// Makes sure that nothing of failed attempts can be committed by the next one. Throws while
     /// that cannot be known.
-    func clearLeftovers(deadline: Int64) throws(LogFault) {
+    func clearLeftovers(member: GroupMember, deadline: Int64) throws(LogFault) {
         guard !leftovers.isEmpty else { return }
+        let doubtful = leftovers.doubtful
+        if !doubtful.isEmpty {
+            let left = max(1, Int(deadline - LogClock.steady.now()))
+            let committed = try member.committed(doubtful, timeoutMilliseconds: left)
+            leftovers.settle(by: committed.compactMapValues { CommitNote($0.note) })
+            guard !leftovers.isEmpty else { return }
+        }
         let open = try stillOpen()
         if !open.isEmpty {
             let places = open.map { "\($0.topic)[\($0.partition)]" }.joined(separator: ", ")

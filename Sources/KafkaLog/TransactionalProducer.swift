@@ -13,14 +13,12 @@ final class TransactionalProducer {
     /// How long a commit tries before it is given back to the caller.
     static let commitMilliseconds: Int64 = 8_000
     static let pauseMilliseconds = 20...200
-    /// For what is closed when partitions are given up.
-    static let partingMilliseconds: Int64 = 2_000
 
     /// A transaction under way, or one whose outcome is not known.
     private struct Attempt {
         let outputs: [OutgoingRecord]
         let positions: [TopicPartition: Int64]
-        let note: String
+        let note: CommitNote
         let board: DeliveryBoard
         let ticket: DeliveryBoard.Ticket?
     }
@@ -39,16 +37,19 @@ final class TransactionalProducer {
 
     let settings: KafkaSettings
     private let lane: Int
+    private let store: LeftoverStore
     private var client: TransactionClient?
     private var doubt: Attempt?
-    var leftovers = Leftovers()
+    var leftovers: Leftovers
     private var attempts: Int64 = 0
     /// How often a producer was replaced.
     private(set) var replacements = 0
 
-    init(_ settings: KafkaSettings, lane: Int) {
+    init(_ settings: KafkaSettings, lane: Int, _ store: LeftoverStore) {
         self.settings = settings
         self.lane = lane
+        self.store = store
+        leftovers = store.take(lane: lane)
     }
 
     /// Makes the broker settle whatever an earlier producer of this lane left open.
@@ -56,24 +57,32 @@ final class TransactionalProducer {
         _ = try started(deadline: LogClock.steady.now() + TransactionalProducer.commitMilliseconds)
     }
 
-    /// Forgets a commit in doubt, after its partitions were given up; its outcome is settled, so
-    /// that whoever restores them reads it.
+    /// Whether something may be open, and can be closed without a new client: that one would fence
+    /// whoever has this lane by now.
+    var mayClearLeftovers: Bool { client != nil && !leftovers.isEmpty }
+
+    /// Gives a commit in doubt up, with its partitions: whoever restores them finds it settled.
     func abandon() throws(LogFault) {
-        if doubt != nil {
-            discard()
-            try start()
-            doubt = nil
-        }
-        // Whoever restores them cannot read beyond what is open. Without leaders nothing can be
-        // done about it in time; a new producer would fence whoever has this lane by now.
-        if client != nil {
-            try? clearLeftovers(
-                deadline: LogClock.steady.now() + TransactionalProducer.partingMilliseconds)
-        }
-        leftovers = Leftovers()
+        guard doubt != nil else { return }
+        discard()
+        try start()
+        leaveInDoubt()
     }
 
-    func close() { client = nil }
+    func close() {
+        leaveInDoubt()
+        client = nil
+        store.keep(leftovers, lane: lane)
+    }
+
+    private func leaveInDoubt() {
+        guard let attempt = doubt else { return }
+        leftovers.add(
+            Leftovers.Doubt(
+                outputs: attempt.outputs, positions: attempt.positions.keys.sorted(),
+                note: attempt.note))
+        doubt = nil
+    }
 
     /// As `LogWorker.commit`. Positions carry the generation in their notes.
     func commit(
@@ -96,13 +105,13 @@ final class TransactionalProducer {
                     return ends(of: attempt)
                 }
             }
-            try clearLeftovers(deadline: deadline)
+            try clearLeftovers(member: member, deadline: deadline)
             let client = try started(deadline: deadline)
             let board = client.sender.client.context.deliveries
             attempts += 1
             let attempt = Attempt(
                 outputs: outputs, positions: positions,
-                note: CommitNote(generation: generation, attempt: attempts).text,
+                note: CommitNote(generation: generation, attempt: attempts),
                 board: board, ticket: outputs.isEmpty ? nil : board.open(count: outputs.count))
             do throws(Failure) {
                 try transact(attempt, client, member: member, deadline: deadline)
@@ -142,7 +151,8 @@ extension TransactionalProducer {
         }
         try step("positions") { () throws(RDKafkaError) in
             try client.send(
-                attempt.positions, note: attempt.note, member: member.client, deadline: deadline)
+                attempt.positions, note: attempt.note.text, member: member.client,
+                deadline: deadline)
         }
         if let ticket = attempt.ticket {
             try step("write") { () throws(RDKafkaError) in
@@ -268,7 +278,7 @@ extension TransactionalProducer {
         let places = attempt.positions.keys.sorted()
         let left = max(1, Int(deadline - LogClock.steady.now()))
         let committed = try member.committed(places, timeoutMilliseconds: left)
-        return places.contains { committed[$0]?.note == attempt.note }
+        return places.contains { committed[$0]?.note == attempt.note.text }
     }
 
     private func abort() {
@@ -324,7 +334,7 @@ extension TransactionalProducer {
 }
 
 /// What is committed with each input position: who committed it, and in which transaction.
-struct CommitNote: Equatable {
+struct CommitNote: Equatable, Sendable {
     var generation: Int64
     var attempt: Int64
 

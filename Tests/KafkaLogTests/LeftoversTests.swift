@@ -46,4 +46,48 @@ struct LeftoversTests {
                 == [.throttle])
         #expect(leftovers.open(stable: [Self.one: 5, Self.other: 1], ends: ends).count == 1)
     }
+
+    /// A doubt of generation 3 about positions of two partitions.
+    private static func doubted() -> Leftovers {
+        var leftovers = Leftovers()
+        leftovers.add(
+            Leftovers.Doubt(
+                outputs: [.init(.epoch, 0, "a"), .init(.throttle, 1, "c")],
+                positions: [TopicPartition(.session, 0), TopicPartition(.session, 1)],
+                note: CommitNote(generation: 3, attempt: 8)))
+        return leftovers
+    }
+
+    @Test("of an attempt in doubt is what the committed notes do not speak of")
+    func doubtFailed() {
+        for before in [nil, CommitNote(generation: 3, attempt: 7)] {
+            var leftovers = Self.doubted()
+            #expect(!leftovers.isEmpty && leftovers.places.isEmpty)
+            #expect(leftovers.doubtful.count == 2)
+            leftovers.settle(by: before.map { [TopicPartition(.session, 0): $0] } ?? [:])
+            #expect(leftovers.places == [Self.one, Self.other].sorted())
+            #expect(leftovers.doubtful.isEmpty)
+        }
+    }
+
+    @Test("of an attempt in doubt is nothing once it took effect, or others have committed")
+    func doubtSettled() {
+        let notes = [
+            CommitNote(generation: 3, attempt: 8), CommitNote(generation: 4, attempt: 1),
+        ]
+        for note in notes {
+            var leftovers = Self.doubted()
+            leftovers.settle(by: [TopicPartition(.session, 1): note])
+            #expect(leftovers.isEmpty)
+        }
+    }
+
+    @Test("is known to the next worker of the lane, and to no other")
+    func store() {
+        let store = LeftoverStore()
+        store.keep(Self.failed(), lane: 2)
+        #expect(store.take(lane: 1).isEmpty)
+        #expect(store.take(lane: 2).places == [Self.one, Self.other].sorted())
+        #expect(store.take(lane: 2).isEmpty)
+    }
 }
