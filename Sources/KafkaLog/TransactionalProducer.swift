@@ -33,6 +33,8 @@ final class TransactionalProducer {
         var error: RDKafkaError
         var operation: String
         var place: String
+        /// Whether the broker may have records that the library throws away when it aborts.
+        var isUnsure = false
     }
 
     let settings: KafkaSettings
@@ -224,13 +226,15 @@ extension TransactionalProducer {
     private func refined(_ failure: Failure, _ attempt: Attempt) -> Failure {
         guard failure.stage == .open, let ticket = attempt.ticket else { return failure }
         let landing = attempt.board.close(ticket, waitMilliseconds: 0)
-        guard let first = landing.failure else { return failure }
+        var refined = failure
+        refined.isUnsure = !landing.isComplete || landing.offsets.contains { $0 < 0 }
+        guard let first = landing.failure else { return refined }
         let cause = first.error
-        guard cause.kind == .permanent || cause.kind == .authorization else { return failure }
+        guard cause.kind == .permanent || cause.kind == .authorization else { return refined }
         let record = attempt.outputs[first.index]
-        return Failure(
-            stage: .open, error: cause, operation: failure.operation,
-            place: settings.place(of: TopicPartition(record.topic, record.partition)))
+        refined.error = cause
+        refined.place = settings.place(of: TopicPartition(record.topic, record.partition))
+        return refined
     }
 
     /// Leaves the producer ready for another try, or throws what the caller has to know.
@@ -254,10 +258,10 @@ extension TransactionalProducer {
             discard()
             if isLate { throw fault }
         case (.open, .abortable), (.open, .retriable):
-            abort()
+            abort(isUnsure: failure.isUnsure)
             if isLate || failure.error.kind == .retriable { throw fault }
         case (.open, .fenced), (.open, .lost), (.open, .authorization), (.open, .permanent):
-            abort()
+            abort(isUnsure: failure.isUnsure)
             throw fault
         }
     }
@@ -281,7 +285,11 @@ extension TransactionalProducer {
         return places.contains { committed[$0]?.note == attempt.note.text }
     }
 
-    private func abort() {
+    /// librdkafka gives the number of a record that it throws away to the next one. If the broker
+    /// has that record all the same, it takes the next one for it, and says that it is written: a
+    /// commit without it would follow. A new client counts anew.
+    private func abort(isUnsure: Bool) {
+        defer { if isUnsure { discard() } }
         do throws(RDKafkaError) {
             let deadline = LogClock.steady.now() + TransactionClient.callMilliseconds
             try client?.abort(deadline: deadline)

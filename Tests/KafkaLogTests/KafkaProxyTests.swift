@@ -12,7 +12,7 @@ extension KafkaTests {
     @Suite("A log on Kafka, through a bad network")
     struct ProxyTests {
         /// Topics of a log, a log that goes by the proxy, and one that does not.
-        private func withProxy(
+        func withProxy(
             partitions: Int = 4, _ change: (inout KafkaSettings) -> Void = { _ in },
             judge: @escaping @Sendable (KafkaProxy.Message) -> KafkaProxy.Fate,
             _ body: (_ disturbed: KafkaLog, _ direct: KafkaLog) throws -> Void

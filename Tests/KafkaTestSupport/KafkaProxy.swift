@@ -21,11 +21,14 @@ package final class KafkaProxy: Sendable {
         case change([UInt8])
         /// It never comes, nor does anything after it on this connection.
         case lose
+        /// It never comes, and the connection ends.
+        case cut
     }
 
     /// Kafka's numbers of requests.
     package static let produce: Int16 = 0
     package static let listOffsets: Int16 = 2
+    package static let versions: Int16 = 18
     package static let endTransaction: Int16 = 26
 
     private struct State {
@@ -148,6 +151,7 @@ package final class KafkaProxy: Sendable {
                 // The connection stays, and says nothing any more: as through a cut cable.
                 _ = state.wait(milliseconds: nil) { $0.isOpen ? nil : true }
                 return
+            case .cut: return
             }
         }
     }
