@@ -183,10 +183,14 @@ struct WorkerConformanceTests {
             defer { new.close() }
             // The group may hear of the newer one only when it asks.
             if !kind.answersAtOnce { try new.acquire([0, 1, 2, 3]) }
-            let commit = try fault {
-                _ = try old.commit(
-                    [.init(.epoch, 0, "zombie"), .init(.notice, 0, "zombie")],
-                    positions: [TopicPartition(.session, 0): 0])
+            // A busy broker may not answer in time, which says nothing yet.
+            let commit = try eventually("an answer to the commit") { () -> LogFault? in
+                let fault = try fault {
+                    _ = try old.commit(
+                        [.init(.epoch, 0, "zombie"), .init(.notice, 0, "zombie")],
+                        positions: [TopicPartition(.session, 0): 0])
+                }
+                return fault.remedy == .retry ? nil : fault
             }
             #expect(commit.remedy == .fenced)
             let told = try fault {
