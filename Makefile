@@ -56,7 +56,7 @@ newest: setup ## the tests on Kafka with the newest librdkafka
 contract: build ## what the OpenAPI document says, tried on a running server with Schemathesis
 	@ops/schemathesis.sh $(BIN)/adbrake
 
-chaos: setup ## faults of every kind on three real Kafka brokers, some ten minutes; ARGS="--seed N"
+chaos: setup ## faults of every kind on three real Kafka brokers, a quarter of an hour; ARGS="--seed N"
 	@ops/kafka/chaos.sh $(ARGS)
 
 lint: ## format and scripts; the repository's own rules are among the tests

@@ -50,10 +50,16 @@ final class KafkaWorker: LogWorker {
         self.partitions = partitions
         self.lane = lane
         producer = TransactionalProducer(settings, lane: lane, leftovers)
-        try producer.start()
-        fetcher = try PartitionFetcher(
-            settings, inquiry, partitionCount: partitions * Topic.inputs.count)
-        member = try GroupMember(settings, lane: lane, wakeUp: fetcher.wakeUp)
+        do throws(LogFault) {
+            try producer.start()
+            fetcher = try PartitionFetcher(
+                settings, inquiry, partitionCount: partitions * Topic.inputs.count)
+            member = try GroupMember(settings, lane: lane, wakeUp: fetcher.wakeUp)
+        } catch {
+            // Hands on what is open: brokers that are away fail a worker's start first of all.
+            producer.close()
+            throw error
+        }
         interruption.add(fetcher.wakeUp)
     }
 

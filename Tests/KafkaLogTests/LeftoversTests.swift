@@ -1,5 +1,7 @@
 // What failed transactions may have left open, and what of it is closed before the next.
+import CRdKafka
 import EventLog
+import KafkaTestSupport
 import LogTestSupport
 import Testing
 
@@ -89,5 +91,20 @@ struct LeftoversTests {
         #expect(store.take(lane: 1).isEmpty)
         #expect(store.take(lane: 2).places == [Self.one, Self.other].sorted())
         #expect(store.take(lane: 2).isEmpty)
+    }
+
+    @Test("is known to the next worker although one before it could not begin")
+    func failedWorker() throws {
+        let cluster = try MockCluster()
+        let inquiry = try ClusterInquiry(cluster.settings)
+        defer { inquiry.close() }
+        let store = LeftoverStore()
+        store.keep(Self.failed(), lane: 0)
+        cluster.fail(.initProducer, [RD_KAFKA_RESP_ERR_TRANSACTIONAL_ID_AUTHORIZATION_FAILED])
+        _ = try fault {
+            _ = try KafkaWorker(
+                cluster.settings, inquiry, Interruption(), partitions: 4, lane: 0, store)
+        }
+        #expect(store.take(lane: 0).places == [Self.one, Self.other].sorted())
     }
 }

@@ -25,7 +25,7 @@ struct ChaosTests {
         return only.isEmpty || only.split(separator: ",").contains { name.contains($0) }
     }
 
-    /// Prints at once, also into a pipe: a run takes ten minutes.
+    /// Prints at once, also into a pipe: a run takes a quarter of an hour.
     private static func tell(_ line: String) {
         print(line)
         fflush(nil)
