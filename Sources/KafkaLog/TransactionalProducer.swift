@@ -96,8 +96,9 @@ final class TransactionalProducer {
             if let attempt = doubt {
                 let tookEffect = try settle(attempt, member: member, deadline: deadline)
                 doubt = nil
-                if !tookEffect { leftovers.add(attempt.outputs) }
-                if tookEffect {
+                if !tookEffect {
+                    leftovers.add(attempt.outputs)
+                } else {
                     guard attempt.positions == positions, attempt.outputs.count == outputs.count
                     else {
                         throw LogFault(

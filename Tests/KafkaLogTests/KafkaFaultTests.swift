@@ -284,15 +284,10 @@ extension KafkaTests {
             ]
             for (index, (request, code)) in answers.enumerated() {
                 cluster.fail(request, [code])
-                let ends = try eventually("a commit after \(code) to \(request)") {
-                    do {
-                        return try worker.commit(
-                            [.init(.epoch, 0, "\(index)")],
-                            positions: [TopicPartition(.session, 0): Int64(index)])
-                    } catch let fault as LogFault where fault.remedy == .retry {
-                        return nil
-                    }
-                }
+                let ends = try worker.commitPatiently(
+                    [.init(.epoch, 0, "\(index)")],
+                    positions: [TopicPartition(.session, 0): Int64(index)]
+                ) { print("given back after \(code) to \(request): \($0)") }
                 #expect(Array(ends.keys) == [TopicPartition(.epoch, 0)])
                 #expect(try log.readAll(.epoch, 0).last == "\(index)")
             }

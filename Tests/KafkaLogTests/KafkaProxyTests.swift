@@ -44,15 +44,7 @@ extension KafkaTests {
                     let outputs: [OutgoingRecord] = [
                         .init(.epoch, 0, "\(number)"), .init(.throttle, 0, "\(number)"),
                     ]
-                    _ = try eventually("a commit") { () -> Bool? in
-                        do {
-                            _ = try worker.commit(outputs, positions: [place: Int64(number)])
-                            return true
-                        } catch let fault as LogFault where fault.remedy == .retry {
-                            print("given back: \(fault)")
-                            return nil
-                        }
-                    }
+                    try worker.commitPatiently(outputs, positions: [place: Int64(number)])
                 }
                 #expect(losses.taken == 2)
                 let expected = (0..<5).map { "\($0)" }
@@ -103,14 +95,7 @@ extension KafkaTests {
                 gate.open()
                 let told = ending.wait(milliseconds: 60_000) { $0 }
                 #expect(told != nil && told != "committed", "\(told ?? "nothing")")
-                _ = try eventually("a commit of the new one") { () -> Bool? in
-                    do {
-                        _ = try new.commit([.init(.epoch, 0, "new")], positions: [place: 2])
-                        return true
-                    } catch let fault as LogFault where fault.remedy == .retry {
-                        return nil
-                    }
-                }
+                try new.commitPatiently([.init(.epoch, 0, "new")], positions: [place: 2])
                 #expect(try new.committedPositions(partition: 0) == [place: 2])
                 #expect(try direct.readAll(.epoch, 0) == ["new"])
             }

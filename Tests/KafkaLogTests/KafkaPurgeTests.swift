@@ -21,17 +21,12 @@ extension KafkaTests.ProxyTests {
             _ = try worker.nextChange()
             for number in 0..<3 {
                 if number == 1 { broker.begin() }
-                _ = try eventually("commit \(number)") { () -> Bool? in
-                    do {
-                        _ = try worker.commit(
-                            [.init(.epoch, 0, "\(number)")],
-                            positions: [TopicPartition(.session, 0): Int64(number)])
-                        return true
-                    } catch let fault as LogFault where fault.remedy == .retry {
-                        print("given back: \(fault)")
-                        broker.revive()
-                        return nil
-                    }
+                try worker.commitPatiently(
+                    [.init(.epoch, 0, "\(number)")],
+                    positions: [TopicPartition(.session, 0): Int64(number)]
+                ) { fault in
+                    print("given back: \(fault)")
+                    broker.revive()
                 }
             }
             #expect(broker.isBack)

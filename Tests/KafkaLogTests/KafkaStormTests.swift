@@ -93,17 +93,10 @@ extension KafkaTests {
                 cluster.moveCoordinator(
                     .transaction, of: "\(cluster.settings.prefix)test-\(lane)",
                     to: (move + lane) % 3 + 1)
-                _ = try eventually("commit \(move) of lane \(lane)") { () -> Bool? in
-                    do {
-                        _ = try worker.commit(
-                            [.init(.epoch, partition, "\(move)")],
-                            positions: [TopicPartition(.session, partition): Int64(move)])
-                        return true
-                    } catch let fault as LogFault where fault.remedy == .retry {
-                        retries += 1
-                        return nil
-                    }
-                }
+                try worker.commitPatiently(
+                    [.init(.epoch, partition, "\(move)")],
+                    positions: [TopicPartition(.session, partition): Int64(move)]
+                ) { _ in retries += 1 }
             }
             return retries
         }

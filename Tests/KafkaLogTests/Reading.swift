@@ -38,6 +38,23 @@ extension EventLog {
 }
 
 extension LogWorker {
+    /// Commits, again and again while the commit is given back.
+    @discardableResult
+    func commitPatiently(
+        _ outputs: [OutgoingRecord], positions: [TopicPartition: Int64],
+        givenBack: (LogFault) -> Void = { print("given back: \($0)") }
+    ) throws -> [TopicPartition: Int64] {
+        try eventually("a commit of \(positions)") {
+            do throws(LogFault) {
+                return try commit(outputs, positions: positions)
+            } catch {
+                guard error.remedy == .retry else { throw error }
+                givenBack(error)
+                return nil
+            }
+        }
+    }
+
     /// Waits for the next change of the assignment.
     func nextChange(seconds: Int = 60) throws -> AssignmentChange {
         try eventually("a change of the assignment", seconds: seconds) {

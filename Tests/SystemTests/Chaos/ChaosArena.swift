@@ -257,11 +257,11 @@ final class ChaosArena {
             ended.append("the fleet has ended: \(Self.last(of: fleet))")
             self.fleet = nil
         }
-        return try ended
-            + workers.filter { !$0.value.isRunning }.map { name, child in
-                try start(name, relayed: name == "b")
-                return "evaluator \(name) has ended: \(Self.last(of: child))"
-            }
+        for (name, child) in workers where !child.isRunning {
+            try start(name, relayed: name == "b")
+            ended.append("evaluator \(name) has ended: \(Self.last(of: child))")
+        }
+        return ended
     }
 
     /// The last that evaluators have said.
